@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Language check and every compiler- or CUDA-dependent macro of the library; nothing else tests a compiler. Rank 0.
+#pragma once
+
+#include "sdepth/version.hpp"
+
+#if !defined(__cplusplus) || (__cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L))
+#error "sdepth: needs C++20; add -std=c++20"
+#endif
+
+// Marks small functions that both the host and the GPU call; empty for a plain C++ compiler.
+#if defined(__CUDACC__)
+#define SDEPTH_HOST_DEVICE __host__ __device__
+#else
+#define SDEPTH_HOST_DEVICE
+#endif
