@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Row counts that may be known only on the device. Sizes of tensors live elsewhere. Rank 0.
+#pragma once
+
+#include "sdepth/config.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Rows of a tensor in each sequence of a batch: `capacity` rows of memory, of which the first `live[b]` hold data in
+/// sequence b. `live` is null where every row does. Dead rows (at or after `live[b]`) of inputs are never used; of
+/// outputs they read as the operation says.
+struct rows {
+    int capacity = 0;
+    const int* live = nullptr;  // [B], in the backend's memory
+
+    /// Rows of sequence b that hold data; at most `capacity`.
+    SDEPTH_HOST_DEVICE constexpr int of(int b) const {
+        if (live == nullptr) return capacity;
+        const int n = live[b];
+        return n < 0 ? 0 : n < capacity ? n : capacity;
+    }
+};
+
+}  // namespace sdepth::inline v0
