@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Every header, in rank order: a header may include only lower ranks, or headers of its own rank listed above it.
+# The rank stands in each header's top comment; tests/headers checks ranks, order and that no file is missing here.
+
+# Plain C++20: must compile without a CUDA toolkit, and under nvcc too.
+set(SDEPTH_HEADERS
+    version.hpp
+    config.hpp
+    error.hpp
+    rows.hpp
+    ops/attention.hpp
+    kernels/host/attention.hpp
+)
+
+# nvcc only.
+set(SDEPTH_CUDA_HEADERS
+)
+
+list(TRANSFORM SDEPTH_HEADERS PREPEND "${CMAKE_CURRENT_LIST_DIR}/")
+list(TRANSFORM SDEPTH_CUDA_HEADERS PREPEND "${CMAKE_CURRENT_LIST_DIR}/")

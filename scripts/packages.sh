@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs what the tests and examples need on Debian or Ubuntu: packages.sh [lint] [fuzz]. The base set is always in.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build python3 catch2 libboost-dev libopenblas-dev clang git)
+for set in "$@"; do
+    case "$set" in
+        lint) packages+=(clang-format clang-tidy) ;;
+        fuzz) packages+=(libclang-rt-14-dev) ;;
+        *) echo "packages.sh: unknown set '$set' (lint, fuzz)" >&2; exit 2 ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "packages.sh: not a Debian system; needed are: ${packages[*]}" >&2
+    exit 0  # the configure step says what is missing
+fi
+missing=()
+for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" -ne 0 ]; then
+    echo "packages.sh: please run: sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+    tail -n 30 "$log" >&2
+    exit 1
+fi

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Builds and runs the tests: test.sh [--all]. Installs Debian packages when run as root.
+#   (nothing)  host build, every host test                                           about 5 minutes on 2 cores
+#   --all      also lint, sanitizers, fuzzing, and the CUDA build where nvcc is found   about 20 minutes
+# Ends with one line, `N passed, N failed, N skipped`, and exit code 1 if anything failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+all=false
+case "${1:-}" in
+    "") ;;
+    --all) all=true ;;
+    *) echo "usage: scripts/test.sh [--all]" >&2; exit 2 ;;
+esac
+
+passed=0 failed=0 skipped=0
+failures=()
+jobs=$(nproc)
+started=$SECONDS
+
+# step NAME COMMAND...: one check that passes or fails as a whole.
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    echo "== $name"
+    if "$@" </dev/null; then
+        passed=$((passed + 1))
+        echo "== $name: passed in $((SECONDS - began)) s"
+    else
+        failed=$((failed + 1))
+        failures+=("$name")
+        echo "== $name: FAILED after $((SECONDS - began)) s"
+        return 1
+    fi
+}
+
+skip() {
+    echo "== $1: skipped ($2)"
+    skipped=$((skipped + 1))
+}
+
+# Runs ctest in one build folder and adds its counts; a run of no tests is a failure.
+run_ctest() {
+    local preset=$1 began=$SECONDS report=build/$1/ctest.xml counts
+    shift
+    echo "== $preset: tests"
+    rm -f "$report"
+    ctest --preset "$preset" -j "$jobs" --output-junit ctest.xml "$@" </dev/null | grep -v ' Start '
+    if ! counts=$(python3 scripts/count_junit.py "$report"); then
+        failed=$((failed + 1))
+        failures+=("$preset: tests did not run")
+        return 1
+    fi
+    read -r p f s <<<"$counts"
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    [ "$f" -eq 0 ] || failures+=("$preset: $f tests")
+    echo "== $preset: $p passed, $f failed, $s skipped in $((SECONDS - began)) s"
+}
+
+# Configure, build everything that can be built, test.
+preset() {
+    local name=$1
+    step "$name: configure" cmake --preset "$name" || return 1
+    step "$name: build" cmake --build --preset "$name" -j "$jobs" -- -k 0 || true
+    run_ctest "$name"
+}
+
+finish() {
+    echo
+    for failure in "${failures[@]:-}"; do [ -z "$failure" ] || echo "FAILED: $failure"; done
+    echo "time: $((SECONDS - started)) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+    exit $?
+}
+
+sets=()
+$all && sets=(lint fuzz)
+step "packages" scripts/packages.sh "${sets[@]}" || finish
+preset host
+if $all; then
+    step "lint" scripts/lint.sh
+    preset host-asan
+    if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh; fi
+    if command -v nvcc >/dev/null; then preset cuda; else skip "cuda" "no nvcc"; fi
+fi
+finish

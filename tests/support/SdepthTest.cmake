@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# The ways to register a test:
+#   sdepth_add_host_test(NAME SOURCES file... [LIBRARIES lib...] [TIMEOUT s])   Catch2 program, each TEST_CASE a ctest case
+#   sdepth_add_cuda_test(NAME SOURCES file... [LIBRARIES lib...] [TIMEOUT s])   on a GPU; without one its cases report skipped
+#   sdepth_add_build_test(NAME TARGET target)                                   compiling (and linking) the target is passing
+include_guard()
+
+function(sdepth_add_catch_test name main)
+    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;PROPERTIES" ${ARGN})
+    if(NOT arg_SOURCES)
+        message(FATAL_ERROR "sdepth: test ${name} has no SOURCES")
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 300)
+    endif()
+    add_executable(sdepth_test_${name} ${arg_SOURCES})
+    target_link_libraries(sdepth_test_${name} PRIVATE sdepth_test_support sdepth_catch ${main} ${arg_LIBRARIES})
+    # One BLAS thread per test: ctest itself runs as many tests as there are cores.
+    catch_discover_tests(sdepth_test_${name} TEST_PREFIX "${name}/"
+                         PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name} ENVIRONMENT "OPENBLAS_NUM_THREADS=1" ${arg_PROPERTIES})
+endfunction()
+
+function(sdepth_add_host_test name)
+    sdepth_add_catch_test(${name} sdepth_main_host ${ARGN})
+endfunction()
+
+function(sdepth_add_cuda_test name)
+    # Two tests that share one GPU would disturb each other's memory and timing.
+    sdepth_add_catch_test(${name} sdepth_main_cuda ${ARGN} PROPERTIES SKIP_RETURN_CODE 4 RESOURCE_LOCK gpu)
+    target_link_libraries(sdepth_test_${name} PRIVATE sdepth::cuda)
+endfunction()
+
+function(sdepth_add_build_test name)
+    cmake_parse_arguments(arg "" "TARGET" "" ${ARGN})
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target ${arg_TARGET})
+    # Two builds in one build folder at the same time would race.
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK build LABELS build TIMEOUT 900)
+endfunction()
