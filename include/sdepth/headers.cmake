@@ -7,6 +7,8 @@ set(SDEPTH_HEADERS
     version.hpp
     config.hpp
     error.hpp
+    bfloat16.hpp
+    random.hpp
     rows.hpp
     ops/attention.hpp
     kernels/host/attention.hpp
