@@ -9,9 +9,12 @@ set(SDEPTH_HEADERS
     error.hpp
     bfloat16.hpp
     random.hpp
+    file.hpp
+    json.hpp
     rows.hpp
     ops/attention.hpp
     kernels/host/attention.hpp
+    safetensors.hpp
 )
 
 # nvcc only.
