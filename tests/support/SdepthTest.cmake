@@ -34,5 +34,5 @@ function(sdepth_add_build_test name)
     cmake_parse_arguments(arg "" "TARGET" "" ${ARGN})
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target ${arg_TARGET})
     # Two builds in one build folder at the same time would race.
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK build LABELS build TIMEOUT 900)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK build LABELS compile TIMEOUT 900)
 endfunction()

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that a wrong program is refused well: run_reject.py --compiler CXX [--nvcc] [--include DIR]... CASE.cpp...
+
+A case holds two programs, the rejected one and its accepted twin:
+
+    // expect: <regular expression>      in the compiler's output; one or more lines
+    // numbers: 6 10 768                 the offending numbers, in this order on one line of the output
+    #ifdef TWIN
+    ...                                  must compile without a warning
+    #else
+    ...                                  must end with a nonzero code, exactly one error, and the expected text
+    #endif
+
+Exit code: 0 all well, 1 a case failed, 2 a case is malformed (nothing to compile, nothing expected), 4 no such compiler.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# `file:3:4: error:` (g++, clang++), `file(3): error #20012-D:` (nvcc), `ptxas fatal :`. Echoed source starts with a blank.
+ERROR = re.compile(r"^(?:\S.*)?\b(?:fatal )?error(?: #[\w-]+)?\s*:", re.MULTILINE)
+WARNING = re.compile(r"^(?:\S.*)?\bwarning(?: #[\w-]+)?\s*:", re.MULTILINE)
+LINE_MARKER = re.compile(r'^#(?:line)? (\d+) "([^"]*)"')
+
+
+class Malformed(Exception):
+    """The case tests nothing."""
+
+
+class Compiler:
+    def __init__(self, path, nvcc, includes):
+        # cudafe++ reads the unit as host code, then cicc as device code: -cuda runs both and leaves out the host compiler.
+        base = [path, "-std=c++20"] + (["-x", "cu", "-gencode", "arch=compute_90a,code=sm_90a"] if nvcc else [])
+        base += [f"-I{d}" for d in includes]
+        self._check = base + (["-cuda"] if nvcc else ["-fsyntax-only", "-Wall", "-Wextra"])
+        self._preprocess = base + ["-E"]
+        self._nvcc = nvcc
+
+    def check(self, case, twin):
+        with tempfile.TemporaryDirectory() as folder:
+            out = ["-o", f"{folder}/out.ii"] if self._nvcc else []
+            run = subprocess.run(self._check + out + ["-DTWIN"] * twin + [str(case)], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+        return run.returncode, run.stdout
+
+    def live_lines(self, case, twin):
+        """Numbers of the case's own lines that the preprocessor leaves in."""
+        run = subprocess.run(self._preprocess + ["-DTWIN"] * twin + [str(case)], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        if run.returncode != 0:
+            raise Malformed(f"does not preprocess:\n{run.stderr}")
+        live, line, mine = set(), 0, False
+        for text in run.stdout.splitlines():
+            marker = LINE_MARKER.match(text)
+            if marker:
+                line, mine = int(marker[1]), marker[2] == str(case)
+                continue
+            if mine and text.strip(" \t;"):
+                live.add(line)
+            line += 1
+        return live
+
+
+def parse(case):
+    lines = case.read_text(encoding="utf-8").splitlines()
+    expected = [re.compile(m[1]) for m in (re.match(r"//\s*expect:\s*(.+?)\s*$", t) for t in lines) if m]
+    for found in (re.match(r"//\s*numbers:\s*(.+?)\s*$", t) for t in lines):
+        if found:
+            numbers = (rf"(?<![\w.]){re.escape(n)}(?:LL|L|U|UL|ULL)?(?!\w)" for n in found[1].split())
+            expected.append(re.compile(".*".join(numbers)))
+    if not expected:
+        raise Malformed("has no `// expect:` line")
+    where = [[i for i, t in enumerate(lines, 1) if t.split("//")[0].strip() == d] for d in ("#ifdef TWIN", "#else", "#endif")]
+    if [len(w) for w in where] != [1, 1, 1] or not where[0] < where[1] < where[2]:
+        raise Malformed("needs `#ifdef TWIN`, `#else` and `#endif`, each once")
+    start, middle, end = (w[0] for w in where)
+    return expected, range(start + 1, middle), range(middle + 1, end)
+
+
+def run(compiler, case):
+    """The faults of one case, none if all is well."""
+    expected, twin_lines, rejected_lines = parse(case)
+    if not compiler.live_lines(case, True) & set(twin_lines):
+        raise Malformed("has an empty twin")
+    if not compiler.live_lines(case, False) & set(rejected_lines):
+        raise Malformed("has no rejected program: the preprocessor leaves nothing of it")
+    faults = []
+    code, output = compiler.check(case, True)
+    if code != 0 or ERROR.search(output) or WARNING.search(output):
+        faults.append(f"the accepted twin does not compile cleanly (code {code}):\n{output}")
+    code, output = compiler.check(case, False)
+    errors = len(ERROR.findall(output))
+    if code == 0:
+        faults.append("the rejected program compiles")
+    elif errors != 1:
+        faults.append(f"{errors} errors, must be exactly one:\n{output}")
+    else:
+        faults += [f"the output lacks /{e.pattern}/:\n{output}" for e in expected if not e.search(output)]
+    return faults
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--nvcc", action="store_true", help="the compiler is nvcc")
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("cases", nargs="+", type=pathlib.Path)
+    options = parser.parse_args(arguments)
+    if shutil.which(options.compiler) is None:
+        print(f"skipped: no {options.compiler}")
+        return 4
+    compiler = Compiler(options.compiler, options.nvcc, options.include)
+    worst = 0
+    for case in options.cases:
+        try:
+            faults = run(compiler, case.resolve())
+        except Malformed as why:
+            print(f"{case}: MALFORMED: {why}")
+            worst = 2
+            continue
+        for fault in faults:
+            print(f"{case}: FAILED: {fault}")
+            worst = max(worst, 1)
+        if not faults:
+            print(f"{case}: refused as expected")
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The script itself, on cases that must pass and cases that must not: test_run_reject.py COMPILER [nvcc]."""
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import run_reject
+
+COMPILER, NVCC = "g++", False
+
+LIBRARY = """
+template <long long layer, long long heads, long long width>
+constexpr bool heads_divide_width() {
+    static_assert(width % heads == 0, "sdepth: heads must divide the width");
+    return true;
+}
+template <class T>
+void late() {
+    static_assert(sizeof(T) > 8, "sdepth: too small");
+}
+"""
+TWIN = "static_assert(heads_divide_width<6, 12, 768>());"
+BAD = "static_assert(heads_divide_width<6, 10, 768>());"
+EXPECT = "// expect: sdepth: heads must divide\n// numbers: 6 10 768\n"
+
+
+class Script(unittest.TestCase):
+    def outcome(self, twin="", rejected="", expect=EXPECT, whole=None):
+        with tempfile.TemporaryDirectory() as folder:
+            case = pathlib.Path(folder) / "case.cpp"
+            case.write_text(whole or f"{expect}{LIBRARY}\n#ifdef TWIN\n{twin}\n#else\n{rejected}\n#endif\n")
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + [str(case)])
+            return code, out.getvalue()
+
+    def expect_outcome(self, code, text, *arguments, **options):
+        got, output = self.outcome(*arguments, **options)
+        self.assertEqual(got, code, output)
+        self.assertIn(text, output)
+
+    def test_good_case(self):
+        self.expect_outcome(0, "refused as expected", TWIN, BAD)
+
+    def test_assertion_in_a_function_that_is_only_called(self):
+        self.expect_outcome(0, "refused as expected", "void f() { late<char[9]>(); }", "void f() { late<char>(); }",
+                            expect="// expect: sdepth: too small\n")
+
+    def test_case_that_compiles_fails(self):
+        self.expect_outcome(1, "the rejected program compiles", TWIN, TWIN)
+
+    def test_two_errors_fail(self):
+        self.expect_outcome(1, "2 errors", TWIN, BAD + "\nint x = unknown_name;")
+
+    def test_wrong_text_fails(self):
+        self.expect_outcome(1, "lacks /sdepth: another rule/", TWIN, BAD, expect="// expect: sdepth: another rule\n")
+
+    def test_wrong_numbers_fail(self):
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 6 10 769\n")
+
+    def test_numbers_match_whole_and_in_order(self):
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 10 6\n")
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 6 10 76\n")
+
+    def test_broken_twin_fails(self):
+        self.expect_outcome(1, "twin does not compile cleanly", BAD, BAD)
+
+    def test_case_guarded_out_is_malformed(self):
+        self.expect_outcome(2, "MALFORMED", TWIN, f"#if defined(NO_SUCH_MACRO)\n{BAD}\n#endif")
+        program = f"{EXPECT}{LIBRARY}\n#ifdef TWIN\n{TWIN}\n#else\n{BAD}\n#endif\n"
+        self.expect_outcome(2, "MALFORMED", whole=f"#ifdef NO_SUCH_MACRO\n{program}#endif\n")
+
+    def test_nothing_to_reject_is_malformed(self):
+        self.expect_outcome(2, "no rejected program", TWIN, "// nothing but a comment")
+        self.expect_outcome(2, "no rejected program", TWIN, "#define EMPTY\n;")
+
+    def test_empty_twin_is_malformed(self):
+        self.expect_outcome(2, "empty twin", "// nothing", BAD)
+
+    def test_nothing_expected_is_malformed(self):
+        self.expect_outcome(2, "no `// expect:`", TWIN, BAD, expect="")
+
+    def test_no_twin_is_malformed(self):
+        self.expect_outcome(2, "each once", whole=f"{EXPECT}{LIBRARY}{BAD}\n")
+
+    def test_missing_compiler_is_skipped(self):
+        self.assertEqual(run_reject.main(["--compiler", "no-such-compiler", "x.cpp"]), 4)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        COMPILER, NVCC = sys.argv[1], sys.argv[2:] == ["nvcc"]
+    unittest.main(argv=sys.argv[:1])
