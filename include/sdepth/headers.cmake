@@ -12,9 +12,29 @@ set(SDEPTH_HEADERS
     file.hpp
     json.hpp
     rows.hpp
+    numbers.hpp
+    type_list.hpp
+    dims.hpp
+    verdict.hpp
+    pattern.hpp
+    runs.hpp
+    layer.hpp
+    layers/attention.hpp
+    layers/ffn.hpp
+    layers/block.hpp
+    layers/sparse.hpp
+    layers/experts.hpp
+    layers/moda.hpp
+    layers/recurrent.hpp
+    layers/ends.hpp
+    check.hpp
+    explain.hpp
+    model.hpp
+    count.hpp
     ops/attention.hpp
     kernels/host/attention.hpp
     safetensors.hpp
+    sdepth.hpp
 )
 
 # nvcc only.

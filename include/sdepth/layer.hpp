@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// What a layer is: the members that every layer has, ours and a user's, and the rows of its tensors. Rank 1.
+//
+//   static constexpr std::string_view name              word for reports and the contract
+//   static constexpr bool has_mixer, has_ffn            an anchor has both and is not sparse
+//   static constexpr bool causal                        false: its training-time routing sees the future
+//   static constexpr tensor_rows tensors(const Dims&)   every tensor of one layer
+//   static constexpr mixing_work mixing(const Dims&)    arithmetic that no tensor row accounts for
+//   static constexpr state_size state(const Dims&)      what decoding keeps
+//   static constexpr verdict check(const Dims&)         first broken rule of its own
+//   static constexpr void describe(Sink&)               every policy, for the contract
+//
+// Derive from `layer_base`. Counts, tensor table, plan, checkpoint names and contract all follow from these.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include "sdepth/dims.hpp"
+#include "sdepth/numbers.hpp"
+#include "sdepth/pattern.hpp"
+#include "sdepth/verdict.hpp"
+
+namespace sdepth::inline v0 {
+
+/// What a tensor is for; decides which named counts include it.
+enum class role {
+    embedding,
+    head,
+    norm,
+    query,
+    key,
+    value,
+    output,
+    gate,
+    up,
+    down,
+    depth_key,
+    depth_value,
+    conv,
+    recurrence,
+    router,         ///< router vector of a sparse layer
+    scale,          ///< learned residual scale of a sparse layer
+    cut,            ///< tracked cut of a sparse layer, untrained
+    expert_router,  ///< router matrix of an expert layer
+    expert_bias,    ///< selection bias per expert, untrained
+    bias,
+};
+
+/// How a tensor starts. Random starts are keyed by (seed, tensor, element), so they depend on no placement.
+enum class init_kind {
+    zeros,
+    ones,
+    normal,        ///< N(0, value)
+    constant,      ///< value
+    uniform,       ///< U(-value, value)
+    log_counting,  ///< log(1 + column): the S4D-real transition, A = -1, -2, ...
+    log_uniform,   ///< log U(1, value): one transition a head
+    step_bias,     ///< inverse softplus of log-uniform steps in [value, 100 value]
+    log_step,      ///< log of log-uniform steps in [value, 100 value]
+};
+
+struct initial {
+    init_kind kind = init_kind::normal;
+    double value = 0.02;
+};
+
+/// Which rows of a sequence pass through a tensor.
+enum class row_scope {
+    own,  ///< the rows that the layer executes
+    all,  ///< every row, also those that a sparse layer skips
+    none  ///< not part of a matrix product
+};
+
+/// Which optimiser updates a tensor when Muon is chosen (D-22).
+enum class update_group { muon, adamw };
+
+/// How a tensor is split over devices; files stay unsharded.
+enum class sharding { replicated, by_expert };
+
+/// One tensor of one layer (or `copies` equal ones), as the file knows it.
+struct tensor_row {
+    std::string_view name;  ///< below the layer's prefix; `{e}` stands for the number of the copy
+    role use = role::bias;
+    long long rows = 0;  ///< outputs of a matrix, length of a vector
+    long long cols = 0;  ///< inputs of a matrix; 0 = a vector
+    initial start{};
+    row_scope scope = row_scope::none;
+    bool trained = true;
+    bool decays = false;
+    update_group group = update_group::adamw;
+    long long copies = 1;
+    ratio active = 1;  ///< share of the tensor that one token's pass uses
+    sharding split = sharding::replicated;
+
+    constexpr count elements() const { return count(copies) * count(rows) * count(cols == 0 ? 1 : cols); }
+};
+
+/// A weight matrix of a hidden layer: part of a product, decayed, Muon's.
+constexpr tensor_row matrix(std::string_view name, role use, long long outputs, long long inputs) {
+    return {.name = name,
+            .use = use,
+            .rows = outputs,
+            .cols = inputs,
+            .scope = row_scope::own,
+            .decays = true,
+            .group = update_group::muon};
+}
+
+/// A vector outside matrix products: norms, biases, scales.
+constexpr tensor_row vector(std::string_view name, role use, long long length, initial start) {
+    return {.name = name, .use = use, .rows = length, .start = start};
+}
+
+/// Tensor rows of one layer, in file order.
+struct tensor_rows {
+    static constexpr int capacity = 32;
+    tensor_row items[capacity]{};
+    int size = 0;
+
+    constexpr void add(const tensor_row& row) { items[size++] = row; }
+    constexpr void add(const tensor_rows& rows) {
+        for (const tensor_row& row : rows) add(row);
+    }
+    constexpr const tensor_row* begin() const { return items; }
+    constexpr const tensor_row* end() const { return items + size; }
+    constexpr tensor_row* begin() { return items; }
+    constexpr tensor_row* end() { return items + size; }
+};
+
+/// Arithmetic of a mixer beyond the products with its weights, in multiply-adds of matrix products.
+struct mixing_work {
+    long long per_pair = 0;  ///< for each visible (query, key) pair
+    long long per_row = 0;   ///< for each executed row: state updates and read-outs
+    long long per_slot = 0;  ///< for each executed row and readable depth slot
+    long long window = 0;    ///< keys that a query sees at most, its own included, in original positions; 0 = all
+    bool full_keys = false;  ///< keys of every row, not only of the executed ones
+    long long slots_read_at_most = 0;  ///< bound on the readable slots; 0 = all that were written
+};
+
+/// What decoding keeps for one sequence, in elements.
+struct state_size {
+    long long kv_row = 0;         ///< keys and values of one executed row
+    long long recurrent = 0;      ///< recurrent state, whatever the length
+    long long conv_channels = 0;  ///< channels of a short convolution, which needs its last conv_width - 1 inputs
+    long long conv_width = 1;
+    long long slots_written = 0;  ///< depth slots that one executed row writes
+    long long slot = 0;           ///< keys and values of one depth slot
+};
+
+namespace detail {
+
+// The same value, computed anew. nvcc 13 misprints a class-type argument that reaches a type through the parameter of a
+// variable or function template; an evaluated one it prints as a literal.
+template <class Policy>
+constexpr Policy evaluated(Policy p) {
+    return p;
+}
+
+// A sink that accepts any field, to ask whether a layer can describe itself.
+struct null_sink {
+    template <class Value>
+    constexpr void function(std::string_view, const Value&) {}
+    template <class Value>
+    constexpr void record(std::string_view, const Value&) {}
+};
+
+/// Names a member of a layer, in `rule::lacks_member`.
+enum class layer_member { none, name, has_mixer, has_ffn, causal, tensors, mixing, state, check, describe };
+
+template <class L>
+constexpr layer_member missing_member() {
+    if constexpr (!requires { std::string_view(L::name); }) {
+        return layer_member::name;
+    } else if constexpr (!requires { bool(L::has_mixer); }) {
+        return layer_member::has_mixer;
+    } else if constexpr (!requires { bool(L::has_ffn); }) {
+        return layer_member::has_ffn;
+    } else if constexpr (!requires { bool(L::causal); }) {
+        return layer_member::causal;
+    } else if constexpr (!requires(Dims d) {
+                             { L::tensors(d) } -> std::same_as<tensor_rows>;
+                         }) {
+        return layer_member::tensors;
+    } else if constexpr (!requires(Dims d) {
+                             { L::mixing(d) } -> std::same_as<mixing_work>;
+                         }) {
+        return layer_member::mixing;
+    } else if constexpr (!requires(Dims d) {
+                             { L::state(d) } -> std::same_as<state_size>;
+                         }) {
+        return layer_member::state;
+    } else if constexpr (!requires(Dims d) {
+                             { L::check(d) } -> std::same_as<verdict>;
+                         }) {
+        return layer_member::check;
+    } else if constexpr (!requires(null_sink sink) { L::describe(sink); }) {
+        return layer_member::describe;
+    } else {
+        return layer_member::none;
+    }
+}
+
+}  // namespace detail
+
+/// A type that can stand in a formula and be counted.
+template <class L>
+concept Layer = std::derived_from<L, layer_base> && detail::missing_member<L>()
+== detail::layer_member::none;
+
+}  // namespace sdepth::inline v0

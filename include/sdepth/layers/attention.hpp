@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Causal softmax attention with grouped queries: tensors, work, state. Rank 2.
+#pragma once
+
+#include <string_view>
+
+#include "sdepth/layer.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Where RMS normalisation of queries and keys applies.
+enum class qk_norm {
+    none,
+    per_head,   ///< one gain per element of a head (Qwen3)
+    full_width  ///< over all heads at once (OLMo 2)
+};
+
+constexpr std::string_view name_of(qk_norm kind) {
+    constexpr std::string_view names[] = {"none", "per head", "full width"};
+    return names[static_cast<int>(kind)];
+}
+
+struct attention_policy {
+    qk_norm norm = qk_norm::per_head;
+    bool rotary = true;          ///< rotary phases at original positions
+    double rotary_base = 1e6;    ///< D-16
+    long long window = 0;        ///< keys that a query sees at most, itself included; 0 = all earlier ones
+    bool biases = false;         ///< a bias in each projection
+    double norm_epsilon = 1e-6;  /// < of the query and key norms
+
+    friend constexpr bool operator==(const attention_policy&, const attention_policy&) = default;
+};
+
+/// o_i = W_o softmax_j<=i(q_i . k_j / sqrt(h)) v_j, with H query heads on Hkv key and value heads.
+template <attention_policy P = attention_policy{}>
+struct Attention {
+    static constexpr attention_policy policy = P;
+    static constexpr std::string_view name = "attention";
+    static constexpr bool causal = true;
+
+    static constexpr tensor_rows tensors(const Dims& d) {
+        const long long queries = d.heads * d.head_dim;
+        const long long keys = d.kv() * d.head_dim;
+        tensor_rows rows;
+        rows.add(matrix("self_attn.q_proj.weight", role::query, queries, d.width));
+        rows.add(matrix("self_attn.k_proj.weight", role::key, keys, d.width));
+        rows.add(matrix("self_attn.v_proj.weight", role::value, keys, d.width));
+        rows.add(matrix("self_attn.o_proj.weight", role::output, d.width, queries));
+        if (P.biases) {
+            rows.add(vector("self_attn.q_proj.bias", role::bias, queries, {init_kind::zeros, 0}));
+            rows.add(vector("self_attn.k_proj.bias", role::bias, keys, {init_kind::zeros, 0}));
+            rows.add(vector("self_attn.v_proj.bias", role::bias, keys, {init_kind::zeros, 0}));
+            rows.add(vector("self_attn.o_proj.bias", role::bias, d.width, {init_kind::zeros, 0}));
+        }
+        if (P.norm != qk_norm::none) {
+            const bool per_head = P.norm == qk_norm::per_head;
+            rows.add(
+                vector("self_attn.q_norm.weight", role::norm, per_head ? d.head_dim : queries, {init_kind::ones, 1}));
+            rows.add(vector("self_attn.k_norm.weight", role::norm, per_head ? d.head_dim : keys, {init_kind::ones, 1}));
+        }
+        return rows;
+    }
+
+    static constexpr mixing_work mixing(const Dims& d) {
+        return {.per_pair = 2 * d.heads * d.head_dim, .window = P.window};
+    }
+
+    static constexpr state_size state(const Dims& d) { return {.kv_row = 2 * d.kv() * d.head_dim}; }
+
+    static constexpr verdict check(const Dims& d) {
+        using detail::require;
+        using detail::require_size;
+        return detail::first_broken(
+            require_size(d.heads, size_name::heads), require_size(d.head_dim, size_name::head_dim),
+            require_size(d.kv(), size_name::kv_heads),
+            require(d.kv() > 0 && d.heads % d.kv() == 0, rule::kv_heads_divide_heads, d.heads, d.kv()),
+            require(!P.rotary || d.head_dim % 2 == 0, rule::rotary_head_dim_is_even, d.head_dim),
+            require(P.window >= 0, rule::window_is_positive, P.window));
+    }
+
+    template <class Sink>
+    static constexpr void describe(Sink& sink) {
+        sink.function("mask", std::string_view("causal"));
+        sink.function("qk norm", name_of(P.norm));
+        sink.function("qk norm epsilon", P.norm_epsilon);
+        sink.function("rotary", P.rotary);
+        sink.function("rotary base", P.rotary_base);
+        sink.function("window", P.window);
+        sink.function("attention biases", P.biases);
+    }
+};
+
+}  // namespace sdepth::inline v0

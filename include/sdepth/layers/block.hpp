@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// A layer as two independent axes, a mixer and a feed-forward part (B-01), with its norms; and the dense words. Rank 2.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "sdepth/layer.hpp"
+#include "sdepth/layers/attention.hpp"
+#include "sdepth/layers/ffn.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Whether a part normalises its input (x + f(norm x)) or its output (x + norm f(x), OLMo 2).
+enum class norm_place { pre, post };
+
+constexpr std::string_view name_of(norm_place place) { return place == norm_place::pre ? "pre" : "post"; }
+
+struct block_policy {
+    norm_place norm = norm_place::pre;
+    double norm_epsilon = 1e-6;
+
+    friend constexpr bool operator==(const block_policy&, const block_policy&) = default;
+};
+
+/// x += mixer(norm x); x += ffn(norm x). Either part may be `None`.
+template <class Mixer, class Ffn, block_policy P = block_policy{}>
+struct Block : layer_base {
+    using mixer = Mixer;
+    using ffn = Ffn;
+    static constexpr block_policy policy = P;
+    static constexpr bool has_mixer = !std::is_same_v<Mixer, None>;
+    static constexpr bool has_ffn = !std::is_same_v<Ffn, None>;
+    static constexpr bool causal = Mixer::causal && Ffn::causal;
+    static constexpr std::string_view name = "block";
+
+    static constexpr tensor_rows tensors(const Dims& d) {
+        constexpr bool pre = P.norm == norm_place::pre;
+        tensor_rows rows;
+        if (has_mixer) {
+            rows.add(vector(pre ? "input_layernorm.weight" : "post_attention_layernorm.weight", role::norm, d.width,
+                            {init_kind::ones, 1}));
+            rows.add(Mixer::tensors(d));
+        }
+        if (has_ffn) {
+            rows.add(vector(pre ? "post_attention_layernorm.weight" : "post_feedforward_layernorm.weight", role::norm,
+                            d.width, {init_kind::ones, 1}));
+            rows.add(Ffn::tensors(d));
+        }
+        return rows;
+    }
+    static constexpr mixing_work mixing(const Dims& d) { return Mixer::mixing(d); }
+    static constexpr state_size state(const Dims& d) { return Mixer::state(d); }
+    static constexpr verdict check(const Dims& d) { return detail::first_broken(Mixer::check(d), Ffn::check(d)); }
+
+    template <class Sink>
+    static constexpr void describe(Sink& sink) {
+        sink.function("mixer", Mixer::name);
+        Mixer::describe(sink);
+        sink.function("ffn", Ffn::name);
+        Ffn::describe(sink);
+        sink.function("norm", name_of(P.norm));
+        sink.function("norm epsilon", P.norm_epsilon);
+    }
+};
+
+/// A layer of two chosen parts: `layer<Mamba2<>, Experts<16, 2>> * 3_c`.
+template <class Mixer, class Ffn, block_policy P = block_policy{}>
+inline constexpr Block<Mixer, Ffn, detail::evaluated(P)> layer{};
+
+using Dense = Block<Attention<>, SwiGLU<>>;
+
+/// Attention and SwiGLU, pre-norm, QK-norm per head, rotary: the Qwen3 block.
+inline constexpr Dense dense{};
+inline constexpr Block<Attention<>, None> attention_only{};
+inline constexpr Block<None, SwiGLU<>> ffn_only{};
+
+}  // namespace sdepth::inline v0

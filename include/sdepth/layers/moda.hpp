@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Mixture-of-Depths Attention: one softmax over earlier positions of this layer and earlier layers of this position.
+// Source: arXiv 2603.15619, method 2 and 3. Rank 2.
+#pragma once
+
+#include <string_view>
+
+#include "sdepth/layer.hpp"
+#include "sdepth/layers/attention.hpp"
+#include "sdepth/layers/block.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Which depth slot the attention part of a layer writes.
+enum class attention_slot {
+    none,
+    reused,    ///< the layer's own keys and values, no new weights (M-03)
+    projected  ///< keys and values from projections of their own (M-05)
+};
+/// Which slots a layer reads when their number is bounded (M-27).
+enum class slot_choice {
+    nearest,  ///< the last written
+    first,    ///< the earliest written
+    mixed     ///< half earliest, half latest
+};
+
+constexpr std::string_view name_of(attention_slot slot) {
+    constexpr std::string_view names[] = {"none", "reused", "projected"};
+    return names[static_cast<int>(slot)];
+}
+constexpr std::string_view name_of(slot_choice choice) {
+    constexpr std::string_view names[] = {"nearest", "first", "mixed"};
+    return names[static_cast<int>(choice)];
+}
+
+struct moda_policy {
+    bool reads = true;  ///< attends to the slots of earlier layers
+    attention_slot attention = attention_slot::reused;
+    bool ffn = true;      ///< a slot from the input of the feed-forward part (M-04)
+    long long slots = 0;  ///< slots that a query reads at most; 0 = all
+    slot_choice choice = slot_choice::nearest;
+    bool joint = true;  ///< one softmax with the sequence; false = separate ones, summed (M-29)
+
+    friend constexpr bool operator==(const moda_policy&, const moda_policy&) = default;
+};
+
+/// Attention that reads depth slots and writes some.
+template <moda_policy P = moda_policy{}, attention_policy A = attention_policy{}>
+struct DepthAttention {
+    using attention = Attention<A>;
+    static constexpr moda_policy policy = P;
+    static constexpr std::string_view name = "depth attention";
+    static constexpr bool causal = true;
+    static constexpr bool reads_slots = P.reads;
+
+    static constexpr tensor_rows tensors(const Dims& d) {
+        tensor_rows rows = attention::tensors(d);
+        if (P.attention == attention_slot::projected) {
+            add_projection(rows, d,
+                           {"depth.attention_k_proj.weight", "depth.attention_v_proj.weight",
+                            "depth.attention_k_proj.bias", "depth.attention_v_proj.bias"});
+        }
+        if (P.ffn) {
+            add_projection(rows, d,
+                           {"depth.ffn_k_proj.weight", "depth.ffn_v_proj.weight", "depth.ffn_k_proj.bias",
+                            "depth.ffn_v_proj.bias"});
+        }
+        return rows;
+    }
+    static constexpr mixing_work mixing(const Dims& d) {
+        mixing_work work = attention::mixing(d);
+        if (P.reads) work.per_slot = 2 * d.heads * d.head_dim;
+        work.slots_read_at_most = P.slots;
+        return work;
+    }
+    static constexpr state_size state(const Dims& d) {
+        state_size size = attention::state(d);
+        size.slots_written = (P.attention == attention_slot::none ? 0 : 1) + (P.ffn ? 1 : 0);
+        size.slot = 2 * d.kv() * d.head_dim;
+        return size;
+    }
+    static constexpr verdict check(const Dims& d) {
+        return detail::first_broken(attention::check(d),
+                                    detail::require(P.slots >= 0, rule::window_is_positive, P.slots));
+    }
+
+    template <class Sink>
+    static constexpr void describe(Sink& sink) {
+        attention::describe(sink);
+        sink.function("reads depth slots", P.reads);
+        sink.function("attention slot", name_of(P.attention));
+        sink.function("ffn-input slot", P.ffn);
+        sink.function("slots at most", P.slots);
+        sink.function("slot choice", name_of(P.choice));
+        sink.function("joint softmax", P.joint);
+    }
+
+  private:
+    struct projection_names {
+        std::string_view key, value, key_bias, value_bias;
+    };
+    static constexpr void add_projection(tensor_rows& rows, const Dims& d, projection_names names) {
+        const long long keys = d.kv() * d.head_dim;
+        rows.add(matrix(names.key, role::depth_key, keys, d.width));
+        rows.add(matrix(names.value, role::depth_value, keys, d.width));
+        if (A.biases) {
+            rows.add(vector(names.key_bias, role::bias, keys, {init_kind::zeros, 0}));
+            rows.add(vector(names.value_bias, role::bias, keys, {init_kind::zeros, 0}));
+        }
+    }
+};
+
+/// Depth attention and SwiGLU; the default writes the layer's own keys and values and a slot from the FFN input.
+template <moda_policy P = moda_policy{}>
+inline constexpr Block<DepthAttention<detail::evaluated(P)>, SwiGLU<>> moda_with{};
+inline constexpr auto moda = moda_with<>;
+/// A last layer: it reads slots and writes none, for nobody would read them (D-33).
+inline constexpr auto moda_last = moda_with<moda_policy{.attention = attention_slot::none, .ffn = false}>;
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Sparse depth: a layer that executes 1/K of the rows and leaves the others untouched. Rank 2.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include "sdepth/layer.hpp"
+#include "sdepth/layers/block.hpp"
+
+namespace sdepth::inline v0 {
+
+/// What the routing probability r = sigmoid(logit) multiplies.
+enum class gate_form {
+    layer,  ///< x + scale r (a + f), X-MoD (Eq. 7)
+    ffn,    ///< x + a + r f, MoD (Eq. 6)
+    none    ///< x + scale (a + f), the ablation without a gate
+};
+/// Where evaluation cuts the logits.
+enum class threshold {
+    tracked,  ///< at the running mean of the training cut
+    half      ///< at probability 1/2, as printed
+};
+/// Which logit a gate or a loss reads: s - tau b - c, or the router's own s.
+enum class routing_logit { biased, raw };
+/// Among which rows 1/K are chosen.
+enum class selection_scope { sequence, document };
+/// Which rows give keys and values to the chosen queries.
+enum class key_scope {
+    selected,
+    full  ///< Selected-Q/full-KV (X-47)
+};
+
+constexpr std::string_view name_of(gate_form form) {
+    constexpr std::string_view names[] = {"layer", "ffn", "none"};
+    return names[static_cast<int>(form)];
+}
+constexpr std::string_view name_of(threshold cut) { return cut == threshold::tracked ? "tracked" : "half"; }
+constexpr std::string_view name_of(routing_logit logit) { return logit == routing_logit::biased ? "biased" : "raw"; }
+constexpr std::string_view name_of(selection_scope scope) {
+    return scope == selection_scope::sequence ? "sequence" : "document";
+}
+constexpr std::string_view name_of(key_scope scope) { return scope == key_scope::selected ? "selected" : "full"; }
+
+struct sparse_policy {
+    gate_form gate = gate_form::layer;
+    bool scale = true;          ///< learned residual scale, one number a layer
+    double scale_start = 1;     ///< D-10
+    bool bias = true;           ///< token-choice bias (Eq. 8)
+    double tau = 1;             ///< weight of the bias, D-09
+    double increment = 1;       ///< what one choice adds to the bias, D-09
+    long long clear_every = 0;  ///< clear the bias every so many sparse layers; 0 = at anchors only
+    threshold cut = threshold::tracked;
+    routing_logit gate_logit = routing_logit::biased;  ///< D-08
+    routing_logit loss_logit = routing_logit::biased;
+    selection_scope scope = selection_scope::sequence;  ///< D-14
+    key_scope keys = key_scope::selected;
+    bool detach = false;        ///< stop the routing loss at the router
+    double loss_weight = 1e-2;  ///< of the routing loss (Eq. 9), mean over sparse layers and rows
+    double cut_rate = 0.02;     ///< share of a step's cut that enters the tracked one
+
+    friend constexpr bool operator==(const sparse_policy&, const sparse_policy&) = default;
+};
+
+/// Mixture-of-Depths: the feed-forward part gated, no scale (Eq. 6).
+inline constexpr sparse_policy mod_policy{.gate = gate_form::ffn, .scale = false};
+/// X-MoD as its paper prints it: threshold 1/2, Eq. 9 on the raw logit, loss weight 1e-4.
+inline constexpr sparse_policy printed_policy{
+    .cut = threshold::half, .loss_logit = routing_logit::raw, .loss_weight = 1e-4};
+/// Mixture-of-Depths as the X-MoD paper prints it.
+inline constexpr sparse_policy printed_mod_policy{.gate = gate_form::ffn,
+                                                  .scale = false,
+                                                  .cut = threshold::half,
+                                                  .loss_logit = routing_logit::raw,
+                                                  .loss_weight = 1e-4};
+
+/// Layer L executed by the ceil(L/K) rows with the largest routing logits.
+template <long long K, class L = Dense, sparse_policy P = sparse_policy{}>
+struct Sparse : layer_base {
+    using inner = L;
+    static constexpr sparse_policy policy = P;
+    static constexpr long long sparsity = K;
+    static constexpr std::string_view name = "sparse";
+    static constexpr bool has_mixer = L::has_mixer;
+    static constexpr bool has_ffn = L::has_ffn;
+    static constexpr bool causal = L::causal;  // evaluation routes by threshold, token by token
+
+    static constexpr tensor_rows tensors(const Dims& d) {
+        tensor_rows rows;
+        rows.add(vector("router.weight", role::router, d.width, {init_kind::normal, 0.02}));
+        rows.begin()->scope = row_scope::all;
+        if (P.scale) rows.add(vector("router.scale", role::scale, 1, {init_kind::constant, P.scale_start}));
+        if (P.cut == threshold::tracked) {
+            tensor_row cut = vector("router.cut", role::cut, 1, {init_kind::zeros, 0});
+            cut.trained = false;
+            rows.add(cut);
+        }
+        tensor_rows own = L::tensors(d);
+        for (tensor_row& row : own) {
+            const bool key = row.use == role::key || row.use == role::value;
+            if (P.keys == key_scope::full && key) {
+                row.scope = row_scope::all;
+            } else if (K >= 1) {
+                row.active = row.active * ratio(1, K);
+            }
+        }
+        rows.add(own);
+        return rows;
+    }
+    static constexpr mixing_work mixing(const Dims& d) {
+        mixing_work work = L::mixing(d);
+        work.full_keys = P.keys == key_scope::full;
+        return work;
+    }
+    static constexpr state_size state(const Dims& d) { return L::state(d); }
+    static constexpr verdict check(const Dims& d) {
+        using detail::require;
+        return detail::first_broken(
+            require(K >= 1, rule::sparsity_at_least_one, K),
+            require(
+                !requires { L::sparsity; }, rule::sparse_in_sparse, K),
+            require(P.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K),
+            L::check(d));
+    }
+
+    template <class Sink>
+    static constexpr void describe(Sink& sink) {
+        sink.function("sparsity", K);
+        sink.function("gate", name_of(P.gate));
+        sink.function("scale", P.scale);
+        sink.function("token-choice bias", P.bias);
+        sink.function("tau", P.tau);
+        sink.function("bias increment", P.increment);
+        sink.function("bias cleared every", P.clear_every);
+        sink.function("threshold", name_of(P.cut));
+        sink.function("gate logit", name_of(P.gate_logit));
+        sink.function("selection scope", name_of(P.scope));
+        sink.function("ties", std::string_view("lower position"));
+        sink.function("keys", name_of(P.keys));
+        sink.record("scale start", P.scale_start);
+        sink.record("routing loss weight", P.loss_weight);
+        sink.record("routing loss logit", name_of(P.loss_logit));
+        sink.record("routing loss detached", P.detach);
+        sink.record("cut rate", P.cut_rate);
+        L::describe(sink);
+    }
+
+    /// `sparse<8>(mamba)`: the same routing around another layer.
+    template <std::derived_from<layer_base> Other>
+    constexpr auto operator()(Other) const {
+        return Sparse<K, Other, detail::evaluated(policy)>{};
+    }
+};
+
+/// Sparse depth over a dense block; `sparse<K>(l)` is the same over any layer l.
+template <long long K, sparse_policy P = sparse_policy{}>
+inline constexpr Sparse<K, Dense, detail::evaluated(P)> sparse{};
+
+/// Mixture-of-Depths layer (Eq. 6).
+template <long long K>
+inline constexpr Sparse<K, Dense, mod_policy> mod{};
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// The pattern language: layers joined by + and repeated by * in run-length form. Knows no layer. Rank 1.
+//
+//     a + b         a, then b             Stack<a, b>
+//     a * 4_c       four layers a         Repeat<a, 4>, one type however large the count
+//     loop<2>(a)    a twice, one set of weights
+//
+// A formula has one normal form: stacks are flat, equal neighbours are one run, a repeat of a repeat is one repeat.
+#pragma once
+
+#include <boost/hana/integral_constant.hpp>
+#include <boost/hana/minus.hpp>
+#include <boost/hana/mult.hpp>
+#include <boost/hana/plus.hpp>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "sdepth/numbers.hpp"
+#include "sdepth/type_list.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Base of everything that can stand in a formula; it lets argument-dependent lookup find + and *.
+struct pattern_base {};
+
+/// Base of every layer, ours and the user's. `layer.hpp` lists the members that a layer needs.
+struct layer_base : pattern_base {};
+
+template <class T>
+concept pattern = std::derived_from<std::remove_cvref_t<T>, pattern_base>;
+
+/// Items one after another.
+template <class... Items>
+struct Stack : pattern_base {};
+
+/// N copies of an item, each with weights of its own.
+template <class Item, long long N>
+struct Repeat : pattern_base {};
+
+/// N passes through an item with one set of weights (looped blocks).
+template <class Item, long long N>
+struct Loop : pattern_base {};
+
+namespace detail {
+
+template <class P>
+struct as_stack {
+    using type = Stack<P>;
+};
+template <class... Items>
+struct as_stack<Stack<Items...>> {
+    using type = Stack<Items...>;
+};
+
+template <class P>
+struct run_of {
+    using item = P;
+    static constexpr long long times = 1;
+};
+template <class P, long long N>
+struct run_of<Repeat<P, N>> {
+    using item = P;
+    static constexpr long long times = N;
+};
+
+template <class P, long long N>
+struct repeated {
+    using type = Repeat<P, N>;
+};
+template <class P>
+struct repeated<P, 1> {
+    using type = P;
+};
+template <class P, long long M, long long N>
+struct repeated<Repeat<P, M>, N> {
+    using type = Repeat<P, (count(M) * count(N)).value()>;
+};
+template <class P, long long M>
+struct repeated<Repeat<P, M>, 1> {
+    using type = Repeat<P, M>;
+};
+
+template <class A, class B>
+struct joined;
+template <class... As, class B, class... Bs>
+struct joined<Stack<As...>, Stack<B, Bs...>> {
+    using last = run_of<nth<sizeof...(As) - 1, As...>>;
+    using first = run_of<B>;
+
+    template <std::size_t... Is>
+    static auto merge(std::index_sequence<Is...>)
+        -> Stack<nth<Is, As...>..., Repeat<typename first::item, (count(last::times) + count(first::times)).value()>,
+                 Bs...>;
+
+    static auto select() {
+        if constexpr (std::is_same_v<typename last::item, typename first::item> && last::times >= 1 &&
+                      first::times >= 1) {
+            return std::type_identity<decltype(merge(std::make_index_sequence<sizeof...(As) - 1>{}))>{};
+        } else {
+            return std::type_identity<Stack<As..., B, Bs...>>{};
+        }
+    }
+    using type = typename decltype(select())::type;
+};
+
+// A stack of one item is that item.
+template <class P>
+struct unwrapped {
+    using type = P;
+};
+template <class P>
+struct unwrapped<Stack<P>> {
+    using type = P;
+};
+
+/// What `dense * 4` meets: the name is the message.
+struct repeat_count_must_be_a_compile_time_constant_such_as_4_c {
+    template <std::integral T>
+    constexpr repeat_count_must_be_a_compile_time_constant_such_as_4_c(T) {}  // NOLINT
+};
+
+}  // namespace detail
+
+template <pattern A, pattern B>
+constexpr auto operator+(A, B) {
+    using stack = typename detail::joined<typename detail::as_stack<A>::type, typename detail::as_stack<B>::type>::type;
+    return typename detail::unwrapped<stack>::type{};
+}
+
+// This exact form, by value with a template template parameter, is the one that coexists with Hana's own operator*.
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr auto operator*(P, Constant<T, N>) {
+    return typename detail::repeated<P, static_cast<long long>(N)>::type{};
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr auto operator*(Constant<T, N>, P) {
+    return typename detail::repeated<P, static_cast<long long>(N)>::type{};
+}
+template <pattern P>
+constexpr auto operator*(P, detail::repeat_count_must_be_a_compile_time_constant_such_as_4_c) = delete;
+template <pattern P>
+constexpr auto operator*(detail::repeat_count_must_be_a_compile_time_constant_such_as_4_c, P) = delete;
+
+/// N passes through a formula with one set of weights: parameters count once, work and state N times.
+template <long long N, pattern P>
+constexpr Loop<P, N> loop(P) {
+    return {};
+}
+
+/// `4_c`, the compile-time integer of Boost.Hana.
+namespace literals {
+using boost::hana::literals::operator""_c;
+}
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The door to everything that needs no GPU. Nothing but includes. Rank 8.
+#pragma once
+
+// The formula: layers, + and *.
+#include "sdepth/layers/block.hpp"      // dense, attention_only, ffn_only, layer<Mixer, Ffn>
+#include "sdepth/layers/experts.hpp"    // moe<E, k>
+#include "sdepth/layers/moda.hpp"       // moda, moda_last
+#include "sdepth/layers/recurrent.hpp"  // s4, mamba, mamba2, linear_attention, gated_delta
+#include "sdepth/layers/sparse.hpp"     // sparse<K>, mod<K>
+#include "sdepth/pattern.hpp"           // * and +, loop<n>, 4_c
+
+// The model and its counts.
+#include "sdepth/count.hpp"  // params<M>, flops<M, Run>, state<M, Run>, counted<got, want>()
+#include "sdepth/model.hpp"  // Model<formula, Dims{...}>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The rules that a formula can break, as data. `check.hpp` finds the first broken one, `explain.hpp` words it. Rank 1.
+#pragma once
+
+#include "sdepth/config.hpp"
+
+namespace sdepth::inline v0 {
+
+/// One entry a rule; `docs/diagnostics.md` has one section for each, by the same name.
+enum class rule {
+    none,
+    lacks_member,              ///< a layer type lacks a member of `layer.hpp`
+    repeat_of_nothing,         ///< a repeat or loop of less than one
+    too_many_runs,             ///< the formula unrolls to more runs than can be walked
+    size_not_positive,         ///< a size that a layer needs is missing or not positive
+    kv_heads_divide_heads,     ///< query heads are not a multiple of key and value heads
+    rotary_head_dim_is_even,   ///< rotary phases pair the elements of a head
+    window_is_positive,        ///< an attention window below zero
+    sparsity_at_least_one,     ///< K below 1
+    sparse_in_sparse,          ///< a sparse layer wraps a sparse layer
+    sparse_needs_anchor,       ///< sparse layers that no anchor follows, with a bias that only anchors clear
+    full_kv_needs_attention,   ///< full-KV context around a mixer that has no keys
+    experts_within_range,      ///< experts per token not within 1..E
+    top_one_not_renormalised,  ///< one expert with a renormalised weight: the weight is the constant 1
+    capacity_not_negative,     ///< a capacity factor below zero
+    channels_divide_heads,     ///< channels of a recurrent mixer are not a multiple of its heads or groups
+    depth_has_slots,           ///< depth attention that no earlier layer writes slots for
+    widths_agree,              ///< a layer of another width than the model's
+    layer_own,                 ///< a rule of a user's layer
+    counts_fit,                ///< a count does not fit 63 bits
+};
+
+/// Names a size of `Dims` or of a policy, in `rule::size_not_positive`.
+enum class size_name { width, head_dim, heads, kv_heads, ffn, expert_ffn, vocab, state, conv, expand, shared_ffn };
+
+/// The first broken rule, or none. `layer` counts from 1 in the unrolled stack, 0 = not about a layer; a and b are the
+/// offending numbers in the order in which the rule's reporter names them.
+struct verdict {
+    rule broken = rule::none;
+    long long layer = 0;
+    long long a = 0;
+    long long b = 0;
+
+    constexpr bool ok() const { return broken == rule::none; }
+};
+
+namespace detail {
+
+// The first broken verdict of several.
+constexpr verdict first_broken(verdict v) { return v; }
+template <class... Rest>
+constexpr verdict first_broken(verdict v, Rest... rest) {
+    return v.ok() ? first_broken(rest...) : v;
+}
+
+constexpr verdict require(bool holds, rule broken, long long a = 0, long long b = 0) {
+    return holds ? verdict{} : verdict{broken, 0, a, b};
+}
+
+constexpr verdict require_size(long long size, size_name name) {
+    return require(size > 0, rule::size_not_positive, static_cast<long long>(name), size);
+}
+
+}  // namespace detail
+
+}  // namespace sdepth::inline v0
