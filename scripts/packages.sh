@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs what the tests and examples need on Debian or Ubuntu: packages.sh [lint] [fuzz]. The base set is always in.
+# Installs what the tests and examples need on Debian or Ubuntu: packages.sh [lint] [fuzz] [interop]. The base set is always in.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build python3 catch2 libboost-dev libopenblas-dev clang git)
@@ -8,7 +8,8 @@ for set in "$@"; do
     case "$set" in
         lint) packages+=(clang-format clang-tidy) ;;
         fuzz) packages+=(libclang-rt-14-dev) ;;
-        *) echo "packages.sh: unknown set '$set' (lint, fuzz)" >&2; exit 2 ;;
+        interop) packages+=(python3-venv) ;;
+        *) echo "packages.sh: unknown set '$set' (lint, fuzz, interop)" >&2; exit 2 ;;
     esac
 done
 

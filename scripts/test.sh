@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds and runs the tests: test.sh [--all]. Installs Debian packages when run as root.
-#   (nothing)  host build, every host test                                           about 5 minutes on 2 cores
-#   --all      also lint, sanitizers, fuzzing, and the CUDA build where nvcc is found   about 20 minutes
+#   (nothing)  host build and every host test
+#   --all      also lint, sanitizers, fuzzing, file formats against their Python packages, and, where nvcc is, the CUDA build
 # Ends with one line, `N passed, N failed, N skipped`, and exit code 1 if anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -77,8 +77,9 @@ finish() {
 }
 
 sets=()
-$all && sets=(lint fuzz)
+$all && sets=(lint fuzz interop)
 step "packages" scripts/packages.sh "${sets[@]}" || finish
+if $all; then step "interop packages" scripts/interop_venv.sh; fi
 preset host
 if $all; then
     step "lint" scripts/lint.sh
