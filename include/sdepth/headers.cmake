@@ -12,6 +12,7 @@ set(SDEPTH_HEADERS
     file.hpp
     json.hpp
     rows.hpp
+    precision.hpp
     numbers.hpp
     type_list.hpp
     dims.hpp
@@ -32,6 +33,13 @@ set(SDEPTH_HEADERS
     model.hpp
     count.hpp
     ops/attention.hpp
+    ops/linear.hpp
+    ops/norm.hpp
+    ops/rotary.hpp
+    ops/ffn.hpp
+    ops/ends.hpp
+    ops/route.hpp
+    ops/update.hpp
     kernels/host/attention.hpp
     safetensors.hpp
     sdepth.hpp

@@ -21,4 +21,15 @@ struct rows {
     }
 };
 
+/// The rows of a batch: sequence b owns the rows b * capacity ... of memory.
+struct batch_rows {
+    int batch = 1;  // B
+    rows each;
+
+    /// Rows of memory.
+    SDEPTH_HOST_DEVICE constexpr long long capacity() const { return static_cast<long long>(batch) * each.capacity; }
+    /// First row of sequence b.
+    SDEPTH_HOST_DEVICE constexpr long long first(int b) const { return static_cast<long long>(b) * each.capacity; }
+};
+
 }  // namespace sdepth::inline v0

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Arguments of products with a weight matrix. Rank 5.
+#pragma once
+
+#include "sdepth/rows.hpp"
+
+namespace sdepth::inline v0 {
+
+/// y = x W' + bias. Rows that are not live are neither read nor written.
+template <class P>
+struct LinearArgs {
+    batch_rows rows;  // N = rows.capacity()
+    int inputs = 0;   // I
+    int outputs = 0;  // O
+
+    const typename P::activation* x = nullptr;   // [N, I]
+    const typename P::weight* weight = nullptr;  // [O, I]
+    const typename P::weight* bias = nullptr;    // [O] or null
+    typename P::activation* y = nullptr;         // [N, O]
+};
+
+/// Gradients of a linear map. Weight gradients add to what is there, for weights are used by many micro-batches.
+template <class P>
+struct LinearBackwardArgs {
+    LinearArgs<P> forward;                           // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, O]
+    typename P::activation* grad_x = nullptr;        // [N, I] or null where nobody needs it
+    bool adds_to_grad_x = false;                     // else overwritten
+    typename P::gradient* grad_weight = nullptr;     // [O, I], added to
+    typename P::gradient* grad_bias = nullptr;       // [O], added to; null without a bias
+};
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Arguments of sparse-depth routing: logits, selection, the gated residual, the routing loss. Rank 5.
+//
+// s_i = w . x_i, v_i = s_i - tau b_i, u_i = v_i - c, r_i = sigmoid(gate logit). Everything here is in the sum type.
+#pragma once
+
+#include "sdepth/rows.hpp"
+
+namespace sdepth::inline v0 {
+
+/// s_i = w . x_i for every live row.
+template <class P>
+struct RouteLogitsArgs {
+    batch_rows rows;                             // N = rows.capacity()
+    int width = 0;                               // d
+    const typename P::activation* x = nullptr;   // [N, d]
+    const typename P::weight* weight = nullptr;  // [d]
+    typename P::sum* logits = nullptr;           // [N]
+};
+
+/// Gradients of the router: grad_weight += sum_i grad_logits_i x_i; grad_x_i += grad_x_logits_i w.
+template <class P>
+struct RouteLogitsBackwardArgs {
+    RouteLogitsArgs<P> forward;
+    const typename P::sum* grad_logits = nullptr;    // [N], what reaches w
+    const typename P::sum* grad_x_logits = nullptr;  // [N], what reaches x: less where the routing loss is detached
+    typename P::gradient* grad_weight = nullptr;     // [d], added to
+    typename P::activation* grad_x = nullptr;        // [N, d], added to
+};
+
+/// How rows are chosen.
+enum class selection_rule {
+    top,       ///< the ceil(n / K) largest v of each group; ties to the lower position (training)
+    threshold  ///< u >= 0 (evaluation; causal)
+};
+
+/// Chooses rows of each sequence. A group is a sequence, or a document where `documents` is given; only live rows
+/// count. ids rise within a sequence. K = 1 chooses every live row under both rules.
+template <class P>
+struct SelectArgs {
+    batch_rows rows;         // of x; N = rows.capacity(), L = rows.each.capacity
+    int capacity = 0;        // rows of ids in a sequence
+    long long sparsity = 1;  // K
+    selection_rule rule = selection_rule::top;
+    double tau = 1;
+    bool biased = true;  // false: v = s
+
+    const typename P::sum* logits = nullptr;  // s, [N]
+    const typename P::sum* bias = nullptr;    // b, [N]
+    const typename P::sum* cut = nullptr;     // c, one number; null = 0
+    const int* documents = nullptr;           // [N] document of a row, rising; null: one group a sequence
+
+    typename P::sum* u = nullptr;     // [N], v - c of every live row
+    int* ids = nullptr;               // [B, capacity]
+    int* live = nullptr;              // [B]
+    double* cut_sum = nullptr;        // += midpoint between last chosen and first unchosen v, over groups with both
+    long long* cut_groups = nullptr;  // += number of those groups
+};
+
+/// How a sparse layer adds its branches to the residual stream.
+enum class residual_gate {
+    layer,  ///< x + scale r (a + f)
+    ffn,    ///< x + a + r f
+    none    ///< x + scale (a + f)
+};
+
+/// x[b, ids[b, j]] += gated branches of row j, r = sigmoid(gate logit of that row); and b += increment for them.
+template <class P>
+struct ScatterResidualArgs {
+    batch_rows rows;   // chosen rows, N = rows.capacity()
+    int sequence = 0;  // L
+    int width = 0;     // d
+    residual_gate gate = residual_gate::layer;
+    double increment = 1;
+
+    const int* ids = nullptr;                      // [N]
+    const typename P::sum* gate_logits = nullptr;  // [B, L]
+    const typename P::weight* scale = nullptr;     // one number; null = 1
+    const typename P::activation* a = nullptr;     // [N, d], mixer branch; null without a mixer
+    const typename P::activation* f = nullptr;     // [N, d], feed-forward branch; null without one
+    typename P::activation* x = nullptr;           // [B, L, d], added to
+    typename P::sum* bias = nullptr;               // b, [B, L], added to
+};
+
+/// Gradients of the gated residual at the chosen rows. grad_x itself passes through unchanged.
+template <class P>
+struct ScatterResidualBackwardArgs {
+    ScatterResidualArgs<P> forward;                  // x and bias are not read
+    const typename P::activation* grad_x = nullptr;  // [B, L, d]
+    typename P::activation* grad_a = nullptr;        // [N, d], overwritten
+    typename P::activation* grad_f = nullptr;        // [N, d], overwritten
+    typename P::sum* grad_logits = nullptr;          // [B, L], added to at the chosen rows
+    typename P::gradient* grad_scale = nullptr;      // one number, added to; null without a scale
+};
+
+/// Routing loss (Eq. 9): loss_sum += sum over live rows of BCE_with_logits(q_i, logit_i), q_i = row i was chosen, and
+/// grad_logits_i = scale (sigmoid(logit_i) - q_i), overwritten. No gradient reaches b, c or q.
+template <class P>
+struct RouteLossArgs {
+    batch_rows rows;                          // of the logits, N = rows.capacity(), L = rows.each.capacity
+    batch_rows chosen;                        // of ids
+    double scale = 0;                         // loss weight / (sparse layers * rows of the optimiser step)
+    const typename P::sum* logits = nullptr;  // [N]
+    const int* ids = nullptr;                 // [B, chosen.each.capacity]
+    double* loss_sum = nullptr;
+    typename P::sum* grad_logits = nullptr;  // [N]; null: loss only
+};
+
+}  // namespace sdepth::inline v0

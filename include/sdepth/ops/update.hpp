@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Arguments of the optimiser's operations on one tensor (or several of one shape). Rank 5.
+#pragma once
+
+namespace sdepth::inline v0 {
+
+/// sum += squares of `count` gradients, in double.
+template <class P>
+struct SquaresArgs {
+    long long count = 0;
+    const typename P::gradient* grad = nullptr;
+    double* sum = nullptr;
+};
+
+/// AdamW (Loshchilov and Hutter 2019): m, v moving averages of grad_scale * grad, bias-corrected;
+/// w -= rate (m' / (sqrt(v') + epsilon) + decay w).
+template <class P>
+struct AdamwArgs {
+    long long count = 0;
+    double rate = 0;
+    double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
+    long long step = 1;     // from 1, of the bias corrections
+    double grad_scale = 1;  // clipping
+    typename P::weight* weight = nullptr;
+    const typename P::gradient* grad = nullptr;
+    typename P::sum* first = nullptr;   // m
+    typename P::sum* second = nullptr;  // v
+};
+
+/// Muon (Jordan et al. 2024; RMS match as Liu et al. 2025): momentum, Nesterov, Newton-Schulz orthogonalisation of each
+/// [rows, cols] matrix in five steps, update scaled by match * sqrt(max(rows, cols)).
+template <class P>
+struct MuonArgs {
+    long long matrices = 1;
+    int rows = 0, cols = 0;
+    double rate = 0;
+    double momentum = 0.95, decay = 0, match = 0.2;
+    int steps = 5;
+    bool nesterov = true;
+    double grad_scale = 1;
+    typename P::weight* weight = nullptr;        // [matrices, rows, cols]
+    const typename P::gradient* grad = nullptr;  // the same
+    typename P::sum* first = nullptr;            // momentum, the same
+    typename P::sum* scratch = nullptr;          // muon_scratch(rows, cols) numbers
+};
+
+/// Numbers of scratch that one matrix needs: the iterate, its Gram matrix, and two products.
+constexpr long long muon_scratch(long long rows, long long cols) {
+    const long long least = rows < cols ? rows : cols;
+    return 2 * rows * cols + 2 * least * least;
+}
+
+}  // namespace sdepth::inline v0
