@@ -11,6 +11,7 @@ set(SDEPTH_HEADERS
     random.hpp
     file.hpp
     json.hpp
+    sha256.hpp
     rows.hpp
     precision.hpp
     numbers.hpp
@@ -42,6 +43,10 @@ set(SDEPTH_HEADERS
     ops/update.hpp
     kernels/host/attention.hpp
     safetensors.hpp
+    token_file.hpp
+    corpus.hpp
+    data.hpp
+    log.hpp
     sdepth.hpp
 )
 
