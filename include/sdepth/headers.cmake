@@ -33,6 +33,7 @@ set(SDEPTH_HEADERS
     explain.hpp
     model.hpp
     count.hpp
+    tensor_table.hpp
     ops/attention.hpp
     ops/linear.hpp
     ops/norm.hpp

@@ -41,15 +41,27 @@ struct GatherArgs {
     typename P::activation* out = nullptr;      // [N, d]
 };
 
-/// The same map backwards: x[b, ids[b, j]] += out[b, j]; ids are unique in a sequence, so nothing meets.
+/// The same map backwards: x[b, ids[b, j]] = out[b, j], or += with `adds`. The ids of a sequence differ, so nothing
+/// meets.
 template <class P>
-struct ScatterAddArgs {
+struct ScatterArgs {
     batch_rows rows;
     int sequence = 0;
     int width = 0;
+    bool adds = false;
     const int* ids = nullptr;
     const typename P::activation* out = nullptr;  // [N, d]
-    typename P::activation* x = nullptr;          // [B, L, d], added to
+    typename P::activation* x = nullptr;          // [B, L, d]
+};
+
+/// sum = x + a. Dead rows are neither read nor written.
+template <class P>
+struct AddArgs {
+    batch_rows rows;                            // N = rows.capacity()
+    int width = 0;                              // d
+    const typename P::activation* x = nullptr;  // [N, d]
+    const typename P::activation* a = nullptr;  // [N, d]
+    typename P::activation* sum = nullptr;      // [N, d]; may be x or a
 };
 
 }  // namespace sdepth::inline v0

@@ -25,7 +25,7 @@ struct RouteLogitsBackwardArgs {
     const typename P::sum* grad_logits = nullptr;    // [N], what reaches w
     const typename P::sum* grad_x_logits = nullptr;  // [N], what reaches x: less where the routing loss is detached
     typename P::gradient* grad_weight = nullptr;     // [d], added to
-    typename P::activation* grad_x = nullptr;        // [N, d], added to
+    typename P::activation* grad_x = nullptr;        // [N, d], added to; null: only w gets a gradient
 };
 
 /// How rows are chosen.
@@ -55,6 +55,20 @@ struct SelectArgs {
     int* live = nullptr;              // [B]
     double* cut_sum = nullptr;        // += midpoint between last chosen and first unchosen v, over groups with both
     long long* cut_groups = nullptr;  // += number of those groups
+};
+
+/// First and last visible key row of each query row, for AttentionArgs: causal, inside the query's document, at most
+/// `window` original positions back (its own included; 0 = all).
+struct VisibilityArgs {
+    batch_rows queries;      // rows of ids
+    batch_rows keys;         // with `full_keys` all rows of the sequence, else the same as queries
+    bool full_keys = false;  // key row j is position j, else position ids[j]
+    int window = 0;
+    const int* ids = nullptr;        // [B, queries.each.capacity], position of each query row
+    const int* documents = nullptr;  // [B, L], document of a position, rising; null: one a sequence
+    int sequence = 0;                // L
+    int* first = nullptr;            // [B, queries.each.capacity]
+    int* last = nullptr;             // the same; dead rows get an empty range
 };
 
 /// How a sparse layer adds its branches to the residual stream.
