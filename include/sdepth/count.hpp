@@ -20,7 +20,7 @@ struct param_counts {
     long long state = 0;  ///< untrained numbers that the model file keeps (tracked cuts, expert biases)
     long long paper = 0;  ///< matrices only: no norms, router vectors of sparse layers, scales, biases (X-MoD paper)
     ratio active{};       ///< total with sparse layers x 1/K and routed experts x k/E
-    std::array<long long, static_cast<std::size_t>(role::bias) + 1> by_role{};
+    std::array<long long, role_count> by_role{};
 
     /// Numbers in a model file without an optimiser section.
     constexpr long long file_elements() const { return total + state; }
@@ -30,43 +30,66 @@ struct param_counts {
 
 namespace detail {
 
-/// Calls f(row, times) for each tensor row of the model, `times` being the layers that own such a tensor.
-template <class M, class F>
-constexpr void for_each_tensor(F f) {
-    for (const tensor_row& row : Ends::first(M::dims)) f(row, 1LL);
-    int index = 0;
-    for (const run& r : M::runs) {
-        if (r.weights == index) {
-            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
-                for (const tensor_row& row : L::tensors(M::dims)) f(row, r.times);
-            });
-        }
-        ++index;
-    }
-    for (const tensor_row& row : Ends::last(M::dims)) f(row, 1LL);
+/// One value for each layer kind of a model: depth costs arithmetic on few numbers, never another look at a layer.
+template <class T, class... Ls, class F>
+constexpr std::array<T, sizeof...(Ls)> for_each_kind(type_list<Ls...>, F f) {
+    return {f(std::type_identity<Ls>{})...};
 }
 
 constexpr bool is_matrix(const tensor_row& row) {
     return row.use == role::embedding || (row.scope != row_scope::none && row.use != role::router);
 }
 
+// Sums over tensors, of one layer or of a model.
+struct tensor_sums {
+    count total, state, paper;
+    ratio active{};
+    std::array<count, role_count> by_role{};
+
+    constexpr void add(const tensor_rows& rows) {
+        for (const tensor_row& row : rows) {
+            const count elements = row.elements();
+            (row.trained ? total : state) += elements;
+            if (is_matrix(row)) paper += elements;
+            if (row.trained) active += row.active * ratio(elements);
+            by_role[static_cast<std::size_t>(row.use)] += elements;
+        }
+    }
+    constexpr void add(const tensor_sums& layer, count times) {
+        total += layer.total * times;
+        state += layer.state * times;
+        paper += layer.paper * times;
+        active += layer.active * ratio(times);
+        for (std::size_t i = 0; i < by_role.size(); ++i) by_role[i] += layer.by_role[i] * times;
+    }
+};
+
 template <class M>
 constexpr param_counts count_params() {
-    param_counts sum;
-    if (!M::valid) return sum;
-    count total, state, paper;
-    for_each_tensor<M>([&](const tensor_row& row, long long times) {
-        const count elements = row.elements() * count(times);
-        (row.trained ? total : state) += elements;
-        if (is_matrix(row)) paper += elements;
-        if (row.trained) sum.active += row.active * ratio(elements);
-        long long& of_role = sum.by_role[static_cast<std::size_t>(row.use)];
-        of_role = (count(of_role) + elements).value();
+    param_counts params;
+    if (!M::valid) return params;
+    const auto layers = for_each_kind<tensor_sums>(typename M::kinds{}, []<class L>(std::type_identity<L>) {
+        tensor_sums sum;
+        sum.add(L::tensors(M::dims));
+        return sum;
     });
-    sum.total = total.value();
-    sum.state = state.value();
-    sum.paper = paper.value();
-    return sum;
+    std::array<count, M::kinds::size> owners{};  // layers of a kind with weights of their own
+    int index = 0;
+    for (const run& r : M::runs) {
+        if (r.weights == index) owners[static_cast<std::size_t>(r.kind)] += r.times;
+        ++index;
+    }
+    tensor_sums sum;
+    sum.add(Ends::first(M::dims));
+    for (std::size_t kind = 0; kind < layers.size(); ++kind) sum.add(layers[kind], owners[kind]);
+    sum.add(Ends::last(M::dims));
+
+    params.total = sum.total.value();
+    params.state = sum.state.value();
+    params.paper = sum.paper.value();
+    params.active = sum.active;
+    for (std::size_t i = 0; i < role_count; ++i) params.by_role[i] = sum.by_role[i].value();
+    return params;
 }
 
 }  // namespace detail
@@ -167,61 +190,81 @@ constexpr bool chooses_by_document() {
     }
 }
 
+// FLOPs of one layer of a kind for one sequence; those of depth slots are per readable slot.
+struct layer_flops {
+    ratio linear;        // forward products with weights
+    ratio hidden;        // the part of them that selective replay repeats
+    ratio pairs;         // forward (query, key) pairs
+    ratio states;        // forward recurrences
+    ratio per_slot;      // forward (query, slot) pairs
+    ratio paper;         // products with weights, paper convention
+    ratio paper_mixing;  // pairs and recurrences, paper convention
+    ratio paper_per_slot;
+    long long slots_written = 0;
+    long long slots_read_at_most = 0;
+};
+
+template <class L>
+constexpr layer_flops flops_of_layer(const Dims& d, const Run& r) {
+    constexpr long long k = sparsity_of<L>();
+    const mixing_work work = L::mixing(d);
+    const executed own = executed_by(r.seq, r.document, k, chooses_by_document<L>(), work);
+    const ratio seq(r.seq);
+    layer_flops sum;
+    for (const tensor_row& row : L::tensors(d)) {
+        if (row.scope == row_scope::none) continue;
+        const ratio products(count(2) * row.elements());
+        // `active` holds 1/K of a sparse layer; executed rows are ceil(L/K), so take it out again.
+        const bool executed = row.scope == row_scope::own;
+        const ratio forward = products * (executed ? row.active * ratio(k) * ratio(own.rows) : seq);
+        sum.linear += forward;
+        if (row.use == role::gate || row.use == role::up) sum.hidden += forward;
+        if (row.use != role::router) sum.paper += products * row.active * seq;
+    }
+    sum.pairs = ratio(2 * work.per_pair) * own.pairs;
+    sum.states = ratio(2 * work.per_row) * ratio(own.rows);
+    sum.per_slot = ratio(2 * work.per_slot) * ratio(own.rows);
+
+    const long long length = r.document == 0 ? r.seq : std::min(r.document, r.seq);
+    const long long keys = work.window == 0 ? length : std::min(work.window, length);
+    const ratio paper_rows = seq * ratio(1, k);
+    const ratio paper_keys = ratio(keys) * (work.full_keys ? ratio(1) : ratio(1, k));
+    sum.paper_mixing = paper_rows * (ratio(2 * work.per_pair) * paper_keys + ratio(2 * work.per_row));
+    sum.paper_per_slot = paper_rows * ratio(2 * work.per_slot);
+    sum.slots_written = L::state(d).slots_written;
+    sum.slots_read_at_most = work.slots_read_at_most;
+    return sum;
+}
+
 template <class M, Run R>
 constexpr flop_counts count_flops() {
     flop_counts sum;
     if (!M::valid) return sum;
+    const auto layers = for_each_kind<layer_flops>(
+        typename M::kinds{}, []<class L>(std::type_identity<L>) { return flops_of_layer<L>(M::dims, R); });
     ratio linear;     // forward products with weights
     ratio attention;  // forward pairs and slots, whose backward is 2.5 x
     ratio states;     // forward recurrences
     ratio replayed;
     ratio paper;
     ratio paper_mixing;
-    const ratio seq(R.seq);
-    long long slots = 0;
-
+    count slots;
     for (const run& r : M::runs) {
-        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
-            constexpr long long k = sparsity_of<L>();
-            constexpr mixing_work work = L::mixing(M::dims);
-            constexpr executed own = executed_by(R.seq, R.document, k, chooses_by_document<L>(), work);
-            const ratio times(r.times);
-
-            ratio layer_linear;
-            for (const tensor_row& row : L::tensors(M::dims)) {
-                if (row.scope == row_scope::none) continue;
-                const ratio products = ratio(row.elements()) * ratio(2);
-                // `active` holds 1/K of a sparse layer; executed rows are ceil(L/K), so take it out again.
-                const ratio share = row.scope == row_scope::own ? row.active * ratio(k) : ratio(1);
-                const ratio rows(row.scope == row_scope::own ? own.rows : R.seq);
-                const ratio forward = products * share * rows;
-                layer_linear += forward;
-                const bool hidden = row.use == role::gate || row.use == role::up;
-                if (R.replay == recompute::selective && hidden && L::has_ffn) replayed += forward * times;
-                if (row.use != role::router) paper += products * row.active * seq * times;
-            }
-            const ratio read(slots_read(slots, L::state(M::dims).slots_written, r.times, work.slots_read_at_most));
-            const ratio layer_pairs = ratio(2 * work.per_pair) * own.pairs;
-            const ratio slot_work = ratio(2 * work.per_slot) * ratio(own.rows) * read;
-            const ratio layer_states = ratio(2 * work.per_row) * ratio(own.rows);
-            linear += layer_linear * times;
-            attention += layer_pairs * times + slot_work;
-            states += layer_states * times;
-            if (R.replay == recompute::full) {
-                replayed += (layer_linear + layer_pairs + layer_states) * times + slot_work;
-            }
-
-            const long long length = R.document == 0 ? R.seq : std::min(R.document, R.seq);
-            const long long keys = work.window == 0 ? length : std::min(work.window, length);
-            const ratio key_share = work.full_keys ? ratio(1) : ratio(1, k);
-            const ratio pairs = ratio(2 * work.per_pair) * seq * ratio(1, k) * ratio(keys) * key_share;
-            paper_mixing += (pairs + ratio(2 * work.per_row) * seq * ratio(1, k)) * times +
-                            ratio(2 * work.per_slot) * seq * ratio(1, k) * read;
-            slots += L::state(M::dims).slots_written * r.times;
-        });
+        const layer_flops& layer = layers[static_cast<std::size_t>(r.kind)];
+        const ratio times(r.times);
+        const ratio read(slots_read(slots.value(), layer.slots_written, r.times, layer.slots_read_at_most));
+        const ratio mixed = layer.pairs * times + layer.per_slot * read;
+        linear += layer.linear * times;
+        attention += mixed;
+        states += layer.states * times;
+        if (R.replay == recompute::selective) replayed += layer.hidden * times;
+        if (R.replay == recompute::full) replayed += (layer.linear + layer.states) * times + mixed;
+        paper += layer.paper * times;
+        paper_mixing += layer.paper_mixing * times + layer.paper_per_slot * read;
+        slots += count(layer.slots_written) * count(r.times);
     }
 
-    const ratio head = ratio(2) * ratio(count(M::dims.vocab) * count(M::dims.width)) * seq;
+    const ratio head = ratio(2) * ratio(count(M::dims.vocab) * count(M::dims.width)) * ratio(R.seq);
     const ratio forward = linear + attention + states + head;
     const auto counted = [](ratio flops) { return flop_count{flops, R.seq}; };
     sum.paper = counted(paper + paper_mixing);
@@ -267,27 +310,45 @@ struct state_counts {
 
 namespace detail {
 
+// State of one layer of a kind.
+struct layer_state {
+    count kv, recurrent, recurrent_full, slots, slot_bytes;
+    ratio taken{};  // share of the rows whose keys and values are kept
+};
+
+template <class L>
+constexpr layer_state state_of_layer(const Dims& d, const Run& r, const state_precision& p) {
+    const state_size size = L::state(d);
+    const mixing_work work = L::mixing(d);
+    const long long rows = work.window == 0 ? r.seq : std::min(r.seq, work.window);
+    return {.kv = count(size.kv_row) * count(p.kv) * count(rows),
+            .recurrent =
+                count(p.recurrent) * (count(size.recurrent) + count(size.conv_channels) * count(size.conv_width - 1)),
+            .recurrent_full =
+                count(p.recurrent) * (count(size.recurrent) + count(size.conv_channels) * count(size.conv_width)),
+            .slots = size.slots_written,
+            .slot_bytes = count(size.slots_written) * count(size.slot) * count(p.kv),
+            .taken = work.full_keys ? ratio(1) : ratio(1, sparsity_of<L>())};
+}
+
 template <class M, Run R, state_precision P>
 constexpr state_counts count_state() {
     state_counts sum;
     if (!M::valid) return sum;
-    count capacity, recurrent, recurrent_full, slots, slot_bytes;
+    const auto layers = for_each_kind<layer_state>(
+        typename M::kinds{}, []<class L>(std::type_identity<L>) { return state_of_layer<L>(M::dims, R, P); });
+    count kv, recurrent, recurrent_full, slots, slot_bytes;
     for (const run& r : M::runs) {
-        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
-            const state_size size = L::state(M::dims);
-            const mixing_work work = L::mixing(M::dims);
-            const long long rows = work.window == 0 ? R.seq : std::min(R.seq, work.window);
-            const count kv = count(size.kv_row) * count(P.kv) * count(rows) * count(r.times);
-            capacity += kv;
-            sum.kv_expected += ratio(kv) * (work.full_keys ? ratio(1) : ratio(1, sparsity_of<L>()));
-            const count states = count(P.recurrent) * count(r.times);
-            recurrent += states * (count(size.recurrent) + count(size.conv_channels) * count(size.conv_width - 1));
-            recurrent_full += states * (count(size.recurrent) + count(size.conv_channels) * count(size.conv_width));
-            slots += count(size.slots_written) * count(r.times);
-            slot_bytes += count(size.slots_written) * count(size.slot) * count(P.kv) * count(r.times);
-        });
+        const layer_state& layer = layers[static_cast<std::size_t>(r.kind)];
+        const count times(r.times);
+        kv += layer.kv * times;
+        sum.kv_expected += layer.taken * ratio(layer.kv * times);
+        recurrent += layer.recurrent * times;
+        recurrent_full += layer.recurrent_full * times;
+        slots += layer.slots * times;
+        slot_bytes += layer.slot_bytes * times;
     }
-    sum.kv_capacity = capacity.value();
+    sum.kv_capacity = kv.value();
     sum.recurrent = recurrent.value();
     sum.recurrent_full = recurrent_full.value();
     sum.depth_slots = slots.value();

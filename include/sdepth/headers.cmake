@@ -34,6 +34,7 @@ set(SDEPTH_HEADERS
     model.hpp
     count.hpp
     tensor_table.hpp
+    presets.hpp
     ops/attention.hpp
     ops/linear.hpp
     ops/norm.hpp

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 
 #include "sdepth/dims.hpp"
@@ -32,7 +33,8 @@ enum class role {
     key,
     value,
     output,
-    gate,
+    input,  ///< projections into a recurrent mixer
+    gate,   ///< of a feed-forward part, like `up` and `down`
     up,
     down,
     depth_key,
@@ -46,6 +48,16 @@ enum class role {
     expert_bias,    ///< selection bias per expert, untrained
     bias,
 };
+
+inline constexpr std::size_t role_count = static_cast<std::size_t>(role::bias) + 1;
+
+constexpr std::string_view name_of(role use) {
+    constexpr std::string_view names[role_count] = {
+        "embedding",   "head",   "norm",  "query", "key",           "value",       "output",
+        "mixer input", "gate",   "up",    "down",  "depth key",     "depth value", "convolution",
+        "recurrence",  "router", "scale", "cut",   "expert router", "expert bias", "bias"};
+    return names[static_cast<std::size_t>(use)];
+}
 
 /// How a tensor starts. Random starts are keyed by (seed, tensor, element), so they depend on no placement.
 enum class init_kind {

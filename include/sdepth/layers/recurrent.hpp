@@ -89,11 +89,11 @@ struct Mamba {
         const long long inner = channels(d);
         const long long rank = step_rank(d);
         tensor_rows rows;
-        rows.add(matrix("mixer.in_proj.weight", role::gate, 2 * inner, d.width));
+        rows.add(matrix("mixer.in_proj.weight", role::input, 2 * inner, d.width));
         rows.add(detail::depthwise("mixer.conv1d.weight", inner, P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, inner, {init_kind::zeros, 0}));
-        rows.add(matrix("mixer.x_proj.weight", role::up, rank + 2 * P.state, inner));
-        rows.add(matrix("mixer.dt_proj.weight", role::up, inner, rank));
+        rows.add(matrix("mixer.x_proj.weight", role::input, rank + 2 * P.state, inner));
+        rows.add(matrix("mixer.dt_proj.weight", role::input, inner, rank));
         rows.add(vector("mixer.dt_proj.bias", role::bias, inner, {init_kind::step_bias, 1e-3}));
         rows.add(detail::transition("mixer.A_log", inner, P.state, {init_kind::log_counting, 0}));
         rows.add(vector("mixer.D", role::recurrence, inner, {init_kind::ones, 1}));
@@ -145,7 +145,7 @@ struct Mamba2 {
     static constexpr tensor_rows tensors(const Dims& d) {
         const long long inner = channels(d);
         tensor_rows rows;
-        rows.add(matrix("mixer.in_proj.weight", role::gate, inner + conv_channels(d) + heads(d), d.width));
+        rows.add(matrix("mixer.in_proj.weight", role::input, inner + conv_channels(d) + heads(d), d.width));
         rows.add(detail::depthwise("mixer.conv1d.weight", conv_channels(d), P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, conv_channels(d), {init_kind::zeros, 0}));
         rows.add(vector("mixer.dt_bias", role::bias, heads(d), {init_kind::step_bias, 1e-3}));
@@ -220,7 +220,7 @@ struct LinearAttention {
         rows.add(matrix("mixer.k_proj.weight", role::key, keys, d.width));
         rows.add(matrix("mixer.v_proj.weight", role::value, values, d.width));
         if (P.gated) {
-            rows.add(matrix("mixer.g_proj.weight", role::gate, heads(d), d.width));
+            rows.add(matrix("mixer.g_proj.weight", role::input, heads(d), d.width));
             rows.add(vector("mixer.g_proj.bias", role::bias, heads(d), {init_kind::zeros, 0}));
         }
         rows.add(matrix("mixer.o_proj.weight", role::output, d.width, values));
@@ -285,11 +285,11 @@ struct GatedDelta {
         rows.add(detail::depthwise("mixer.q_conv1d.weight", keys, P.conv));
         rows.add(detail::depthwise("mixer.k_conv1d.weight", keys, P.conv));
         rows.add(detail::depthwise("mixer.v_conv1d.weight", values, P.conv));
-        rows.add(matrix("mixer.a_proj.weight", role::gate, value_heads(d), d.width));
-        rows.add(matrix("mixer.b_proj.weight", role::gate, value_heads(d), d.width));
+        rows.add(matrix("mixer.a_proj.weight", role::input, value_heads(d), d.width));
+        rows.add(matrix("mixer.b_proj.weight", role::input, value_heads(d), d.width));
         rows.add(vector("mixer.A_log", role::recurrence, value_heads(d), {init_kind::log_uniform, 16}));
         rows.add(vector("mixer.dt_bias", role::bias, value_heads(d), {init_kind::step_bias, 1e-3}));
-        if (P.output_gate) rows.add(matrix("mixer.g_proj.weight", role::gate, values, d.width));
+        if (P.output_gate) rows.add(matrix("mixer.g_proj.weight", role::input, values, d.width));
         rows.add(vector("mixer.o_norm.weight", role::norm, value_dim(d), {init_kind::ones, 1}));
         rows.add(matrix("mixer.o_proj.weight", role::output, d.width, values));
         return rows;
