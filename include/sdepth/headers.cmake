@@ -14,6 +14,8 @@ set(SDEPTH_HEADERS
     sha256.hpp
     rows.hpp
     precision.hpp
+    law.hpp
+    law_runs.hpp
     numbers.hpp
     type_list.hpp
     dims.hpp
