@@ -35,6 +35,8 @@ set(SDEPTH_HEADERS
     explain.hpp
     model.hpp
     count.hpp
+    digest.hpp
+    contract.hpp
     tensor_table.hpp
     presets.hpp
     ops/attention.hpp

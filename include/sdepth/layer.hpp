@@ -8,7 +8,7 @@
 //   static constexpr mixing_work mixing(const Dims&)    arithmetic that no tensor row accounts for
 //   static constexpr state_size state(const Dims&)      what decoding keeps
 //   static constexpr verdict check(const Dims&)         first broken rule of its own
-//   static constexpr void describe(Sink&)               every policy, for the contract
+//   static constexpr void describe(Sink&, const Dims&)  every policy, for digest and contract
 //
 // Derive from `layer_base`. Counts, tensor table, plan, checkpoint names and contract all follow from these.
 #pragma once
@@ -206,7 +206,7 @@ constexpr layer_member missing_member() {
                              { L::check(d) } -> std::same_as<verdict>;
                          }) {
         return layer_member::check;
-    } else if constexpr (!requires(null_sink sink) { L::describe(sink); }) {
+    } else if constexpr (!requires(null_sink sink, Dims d) { L::describe(sink, d); }) {
         return layer_member::describe;
     } else {
         return layer_member::none;

@@ -11,5 +11,7 @@
 #include "sdepth/pattern.hpp"           // * and +, loop<n>, 4_c
 
 // The model and its counts.
-#include "sdepth/count.hpp"  // params<M>, flops<M, Run>, state<M, Run>, counted<got, want>()
-#include "sdepth/model.hpp"  // Model<formula, Dims{...}>
+#include "sdepth/contract.hpp"  // contract_text<M>(run_record)
+#include "sdepth/count.hpp"     // params<M>, flops<M, Run>, state<M, Run>, counted<got, want>()
+#include "sdepth/digest.hpp"    // digest<M>
+#include "sdepth/model.hpp"     // Model<formula, Dims{...}>

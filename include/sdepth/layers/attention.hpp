@@ -26,7 +26,7 @@ struct attention_policy {
     double rotary_base = 1e6;    ///< D-16
     long long window = 0;        ///< keys that a query sees at most, itself included; 0 = all earlier ones
     bool biases = false;         ///< a bias in each projection
-    double norm_epsilon = 1e-6;  /// < of the query and key norms
+    double norm_epsilon = 1e-6;  ///< of the query and key norms
 
     friend constexpr bool operator==(const attention_policy&, const attention_policy&) = default;
 };
@@ -79,13 +79,18 @@ struct Attention {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        sink.function("mask", std::string_view("causal"));
-        sink.function("qk norm", name_of(P.norm));
-        sink.function("qk norm epsilon", P.norm_epsilon);
-        sink.function("rotary", P.rotary);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("mask", "causal");
+        sink.function("window, 0 = all", P.window);
+        sink.function("query heads", d.heads);
+        sink.function("key and value heads", d.kv());
+        sink.function("head width", d.head_dim);
+        sink.function("score", "q . k / sqrt(head width)");
+        sink.function("query and key norm", name_of(P.norm));
+        sink.function("query and key norm epsilon", P.norm_epsilon);
+        sink.function("rotary phases", P.rotary);
         sink.function("rotary base", P.rotary_base);
-        sink.function("window", P.window);
+        sink.function("positions", "original");
         sink.function("attention biases", P.biases);
     }
 };

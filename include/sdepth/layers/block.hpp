@@ -54,11 +54,11 @@ struct Block : layer_base {
     static constexpr verdict check(const Dims& d) { return detail::first_broken(Mixer::check(d), Ffn::check(d)); }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("mixer", Mixer::name);
-        Mixer::describe(sink);
+        Mixer::describe(sink, d);
         sink.function("ffn", Ffn::name);
-        Ffn::describe(sink);
+        Ffn::describe(sink, d);
         sink.function("norm", name_of(P.norm));
         sink.function("norm epsilon", P.norm_epsilon);
     }

@@ -35,7 +35,8 @@ struct Ends {
         return detail::first_broken(require_size(d.width, size_name::width), require_size(d.vocab, size_name::vocab));
     }
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("tied head", d.tied);
         sink.function("final norm epsilon", norm_epsilon);
     }
 };

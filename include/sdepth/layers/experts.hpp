@@ -47,6 +47,18 @@ constexpr std::string_view name_of(balance b) {
     return names[static_cast<int>(b)];
 }
 
+/// The loss: f is the share of assignments and q the mean probability of an expert; E sum f q is 1 at best.
+constexpr std::string_view equation_of(balance b) {
+    constexpr std::string_view equations[] = {
+        "none",
+        "E sum f q, f of the arg max",
+        "E sum f q, f of all choices over k",
+        "E sum f q of each sequence, f of all choices over k, then the mean",
+        "CV(importance)^2 + CV(load)^2",
+    };
+    return equations[static_cast<int>(b)];
+}
+
 struct moe_policy {
     expert_score score = expert_score::softmax;
     score_order order = score_order::choose_then_score;
@@ -127,27 +139,36 @@ struct Experts {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("experts", E);
         sink.function("experts per token", K);
+        sink.function("expert width", d.expert_ffn);
+        sink.function("shared experts, ungated", P.shared);
+        sink.function("shared expert width", shared_width(d));
+        sink.function("choice", name_of(P.choice));
         sink.function("score", name_of(P.score));
         sink.function("score order", name_of(P.order));
+        sink.function("ties", "lower expert");
         sink.function("renormalised", P.renormalise);
         sink.function("routed weight scale", P.weight_scale);
-        sink.function("shared experts", P.shared);
-        sink.function("shared expert width", P.shared_ffn);
-        sink.function("choice", name_of(P.choice));
-        sink.function("expert ties", std::string_view("lower expert"));
-        sink.function("combine", std::string_view("sum in order of choice, input order kept"));
-        sink.function("router precision", std::string_view("f32"));
+        sink.function("combine", "sum in order of choice, input order kept");
         sink.function("steering bias", P.steering);
-        sink.function("noisy logits", P.noisy);
+        sink.function("noisy logits in training", P.noisy);
+        if (P.choice == expert_choice::by_expert) {
+            sink.function("capacity factor", P.capacity);
+        } else {
+            sink.record("capacity factor in training, 0 = dropless", P.capacity);
+        }
+        sink.record("overflow in training", name_of(P.excess));
+        sink.record("routing group", "the rows of one micro-batch");
+        sink.record("router precision", "f32");
+        sink.record("steering rule", P.steering ? "bias += step x sign(mean load - load) once a step" : "none");
         sink.record("steering step", P.steering_step);
         sink.record("balance loss", name_of(P.loss));
+        sink.record("balance loss equation", equation_of(P.loss));
         sink.record("balance loss weight", P.loss_weight);
+        sink.record("z-loss equation", "weight x mean over rows of logsumexp(logits)^2");
         sink.record("z-loss weight", P.z_loss_weight);
-        sink.record("capacity factor in training", P.capacity);
-        sink.record("overflow in training", name_of(P.excess));
     }
 
   private:

@@ -18,7 +18,7 @@ struct None {
     static constexpr state_size state(const Dims&) { return {}; }
     static constexpr verdict check(const Dims&) { return {}; }
     template <class Sink>
-    static constexpr void describe(Sink&) {}
+    static constexpr void describe(Sink&, const Dims&) {}
 };
 
 /// Non-linearity of a plain feed-forward part.
@@ -56,7 +56,9 @@ struct SwiGLU {
     }
     static constexpr verdict check(const Dims& d) { return detail::require_size(d.ffn, size_name::ffn); }
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("activation", "silu gate");
+        sink.function("ffn width", d.ffn);
         sink.function("ffn biases", P.biases);
     }
 };
@@ -81,8 +83,9 @@ struct MLP {
     }
     static constexpr verdict check(const Dims& d) { return detail::require_size(d.ffn, size_name::ffn); }
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("activation", name_of(A));
+        sink.function("ffn width", d.ffn);
         sink.function("ffn biases", P.biases);
     }
 };

@@ -85,14 +85,15 @@ struct DepthAttention {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        attention::describe(sink);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        attention::describe(sink, d);
         sink.function("reads depth slots", P.reads);
         sink.function("attention slot", name_of(P.attention));
         sink.function("ffn-input slot", P.ffn);
-        sink.function("slots at most", P.slots);
+        sink.function("slots at most, 0 = all", P.slots);
         sink.function("slot choice", name_of(P.choice));
         sink.function("joint softmax", P.joint);
+        sink.function("depth keys", "norm and phase as attention keys");
     }
 
   private:

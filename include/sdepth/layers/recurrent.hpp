@@ -21,9 +21,8 @@ constexpr tensor_row transition(std::string_view name, long long channels, long 
 }
 
 template <class Sink>
-constexpr void describe_state(Sink& sink) {
-    sink.function("state precision", std::string_view("f32"));
-    sink.function("state reset", std::string_view("at document starts"));
+constexpr void describe_reset(Sink& sink) {
+    sink.function("state reset", "at document starts");
 }
 
 }  // namespace detail
@@ -57,10 +56,13 @@ struct S4 {
     static constexpr verdict check(const Dims&) { return detail::require_size(P.state, size_name::state); }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("channels", d.width);
         sink.function("states per channel", P.state);
-        sink.function("discretisation", std::string_view("zero-order hold"));
-        detail::describe_state(sink);
+        sink.function("discretisation", "zero-order hold");
+        sink.function("gate", "none, GELU on the output");
+        sink.function("convolution", "none");
+        detail::describe_reset(sink);
     }
 };
 
@@ -111,13 +113,14 @@ struct Mamba {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("channels", channels(d));
         sink.function("states per channel", P.state);
         sink.function("convolution width", P.conv);
-        sink.function("expansion", P.expand);
-        sink.function("step rank", P.step_rank);
-        sink.function("discretisation", std::string_view("zero-order hold for A, Euler for B"));
-        detail::describe_state(sink);
+        sink.function("step rank", step_rank(d));
+        sink.function("discretisation", "zero-order hold for A, Euler for B");
+        sink.function("gate", "silu on the output, steps by softplus");
+        detail::describe_reset(sink);
     }
 };
 
@@ -171,14 +174,15 @@ struct Mamba2 {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        sink.function("states per head", P.state);
-        sink.function("convolution width", P.conv);
-        sink.function("expansion", P.expand);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("heads", heads(d));
         sink.function("channels per head", P.head_dim);
-        sink.function("groups", P.groups);
-        sink.function("discretisation", std::string_view("exp(step A), step B"));
-        detail::describe_state(sink);
+        sink.function("states per channel", P.state);
+        sink.function("groups of B and C", P.groups);
+        sink.function("convolution width", P.conv);
+        sink.function("discretisation", "exp(step A), step B");
+        sink.function("gate", "silu before the RMS norm of the output, steps by softplus");
+        detail::describe_reset(sink);
     }
 };
 
@@ -240,14 +244,15 @@ struct LinearAttention {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        sink.function("heads", P.heads);
-        sink.function("key width", P.key_dim);
-        sink.function("value width", P.value_dim);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("heads", heads(d));
+        sink.function("key width", key_dim(d));
+        sink.function("value width", value_dim(d));
         sink.function("feature map", name_of(P.map));
         sink.function("forget gate", P.gated);
         sink.function("denominator epsilon", P.epsilon);
-        detail::describe_state(sink);
+        sink.function("convolution", "none");
+        detail::describe_reset(sink);
     }
 };
 
@@ -312,15 +317,16 @@ struct GatedDelta {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        sink.function("heads", P.heads);
-        sink.function("value heads", P.value_heads);
-        sink.function("key width", P.key_dim);
-        sink.function("value width", P.value_dim);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("query and key heads", heads(d));
+        sink.function("value heads", value_heads(d));
+        sink.function("key width", key_dim(d));
+        sink.function("value width", value_dim(d));
         sink.function("convolution width", P.conv);
         sink.function("output gate", P.output_gate);
-        sink.function("query and key norm", std::string_view("unit length"));
-        detail::describe_state(sink);
+        sink.function("query and key norm", "unit length");
+        sink.function("transition", "exp(-exp(A) softplus(a + bias)) (I - b k k'), b by sigmoid");
+        detail::describe_reset(sink);
     }
 };
 

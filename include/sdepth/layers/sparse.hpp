@@ -124,25 +124,30 @@ struct Sparse : layer_base {
     }
 
     template <class Sink>
-    static constexpr void describe(Sink& sink) {
-        sink.function("sparsity", K);
-        sink.function("gate", name_of(P.gate));
-        sink.function("scale", P.scale);
+    static constexpr void describe(Sink& sink, const Dims& d) {
+        sink.function("sparsity K", K);
+        sink.function("router logit", "s = w . x");
         sink.function("token-choice bias", P.bias);
         sink.function("tau", P.tau);
         sink.function("bias increment", P.increment);
-        sink.function("bias cleared every", P.clear_every);
-        sink.function("threshold", name_of(P.cut));
+        sink.function("bias cleared every n sparse layers, 0 = at anchors", P.clear_every);
+        sink.function("chosen in training", "the ceil(L/K) largest s - tau b, ties to the lower position, order kept");
+        sink.function("choice among", name_of(P.scope));
+        sink.function("cut c in evaluation", name_of(P.cut));
+        sink.function("chosen in evaluation", "s - tau b - c >= 0");
+        sink.function("gated part", name_of(P.gate));
         sink.function("gate logit", name_of(P.gate_logit));
-        sink.function("selection scope", name_of(P.scope));
-        sink.function("ties", std::string_view("lower position"));
-        sink.function("keys", name_of(P.keys));
+        sink.function("learned scale", P.scale);
+        sink.function("keys and values from", name_of(P.keys));
         sink.record("scale start", P.scale_start);
+        sink.record("routing loss", "weight x mean over sparse layers and real tokens of BCE(sigmoid(logit), chosen)");
         sink.record("routing loss weight", P.loss_weight);
         sink.record("routing loss logit", name_of(P.loss_logit));
-        sink.record("routing loss detached", P.detach);
+        sink.record("routing loss gradient", P.detach ? "router only" : "router and its input");
+        sink.record("cut rule", "c += rate (m - c) once a step, m = mean midpoint of last chosen and first unchosen");
         sink.record("cut rate", P.cut_rate);
-        L::describe(sink);
+        sink.function("inner layer", L::name);
+        L::describe(sink, d);
     }
 
     /// `sparse<8>(mamba)`: the same routing around another layer.
