@@ -62,7 +62,7 @@ class sha256 {
   private:
     void mix() {
         std::array<std::uint32_t, 64> w{};
-        for (unsigned i = 0; i < 16; ++i)
+        for (std::size_t i = 0; i < 16; ++i)
             w[i] = std::uint32_t{block_[4 * i]} << 24 | std::uint32_t{block_[4 * i + 1]} << 16 |
                    std::uint32_t{block_[4 * i + 2]} << 8 | block_[4 * i + 3];
         for (unsigned i = 16; i < 64; ++i) {
