@@ -12,6 +12,7 @@ set(SDEPTH_HEADERS
     file.hpp
     json.hpp
     sha256.hpp
+    schedule.hpp
     rows.hpp
     precision.hpp
     law.hpp
@@ -38,6 +39,7 @@ set(SDEPTH_HEADERS
     digest.hpp
     contract.hpp
     tensor_table.hpp
+    carve.hpp
     presets.hpp
     ops/attention.hpp
     ops/linear.hpp
@@ -47,7 +49,15 @@ set(SDEPTH_HEADERS
     ops/ends.hpp
     ops/route.hpp
     ops/update.hpp
+    passes/view.hpp
+    passes/attention.hpp
+    passes/ffn.hpp
+    passes/block.hpp
+    passes/layer.hpp
+    plan.hpp
+    initialise.hpp
     kernels/host/attention.hpp
+    pipeline.hpp
     safetensors.hpp
     token_file.hpp
     corpus.hpp

@@ -120,4 +120,15 @@ struct RouteLossArgs {
     typename P::sum* grad_logits = nullptr;  // [N]; null: loss only
 };
 
+/// Tracked cuts of one run, once per optimiser step: c += rate (mean cut - c) where there was a cut, else c stays.
+template <class P>
+struct TrackCutArgs {
+    long long layers = 0;
+    long long stride = 0;  // numbers from one layer's c to the next one's
+    double rate = 0;
+    const double* cut_sum = nullptr;        // [layers]
+    const long long* cut_groups = nullptr;  // [layers]
+    typename P::weight* cut = nullptr;      // the first layer's c
+};
+
 }  // namespace sdepth::inline v0

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Forward and backward of the attention mixer as backend operations, and the buffers that they need. Rank 5.
+#pragma once
+
+#include <cmath>
+
+#include "sdepth/layers/attention.hpp"
+#include "sdepth/ops/attention.hpp"
+#include "sdepth/ops/linear.hpp"
+#include "sdepth/ops/rotary.hpp"
+#include "sdepth/passes/view.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Forward and backward of a mixer; a mixer without a specialisation can be counted but not run.
+template <class Mixer>
+struct mixer_pass;
+
+template <attention_policy P>
+struct mixer_pass<Attention<P>> {
+    static constexpr bool has_norm = P.norm != qk_norm::none;
+    static constexpr head_norm norm_kind = P.norm == qk_norm::none       ? head_norm::none
+                                           : P.norm == qk_norm::per_head ? head_norm::per_head
+                                                                         : head_norm::full_width;
+
+    /// Kept from forward to backward.
+    template <class B>
+    struct saved {
+        using activation = typename B::precision::activation;
+        using sum = typename B::precision::sum;
+        activation* q = nullptr;      // [rows, H, h], prepared
+        activation* k = nullptr;      // [key rows, Hkv, h], prepared
+        activation* v = nullptr;      // [key rows, Hkv, h]
+        activation* o = nullptr;      // [rows, H, h]
+        sum* lse = nullptr;           // [rows, H]
+        activation* q_raw = nullptr;  // before the norm; only with one
+        activation* k_raw = nullptr;
+        sum* q_rstd = nullptr;
+        sum* k_rstd = nullptr;
+
+        constexpr void carve(carver& take, const Dims& d, const extents& e, bool full_keys) {
+            const long long rows = e.own_rows();
+            const long long key_rows = full_keys ? e.all_rows() : rows;
+            take(q, rows * d.heads * d.head_dim);
+            take(k, key_rows * d.kv() * d.head_dim);
+            take(v, key_rows * d.kv() * d.head_dim);
+            take(o, rows * d.heads * d.head_dim);
+            take(lse, rows * d.heads);
+            if (has_norm) {
+                take(q_raw, rows * d.heads * d.head_dim);
+                take(k_raw, key_rows * d.kv() * d.head_dim);
+                take(q_rstd, rows * d.heads);
+                take(k_rstd, key_rows * d.kv());
+            }
+        }
+    };
+
+    /// Needed during one backward only.
+    template <class B>
+    struct scratch {
+        using activation = typename B::precision::activation;
+        activation* grad_o = nullptr;
+        activation* grad_q = nullptr;
+        activation* grad_k = nullptr;
+        activation* grad_v = nullptr;
+
+        constexpr void carve(carver& take, const Dims& d, const extents& e, bool full_keys) {
+            const long long key_rows = full_keys ? e.all_rows() : e.own_rows();
+            take(grad_o, e.own_rows() * d.heads * d.head_dim);
+            take(grad_q, e.own_rows() * d.heads * d.head_dim);
+            take(grad_k, key_rows * d.kv() * d.head_dim);
+            take(grad_v, key_rows * d.kv() * d.head_dim);
+        }
+    };
+
+    /// a = W_o attention(x), with keys from `in.key_x`.
+    template <class B, class View>
+    static void forward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
+                        typename B::precision::activation* a) {
+        using T = typename B::precision;
+        auto* q_out = has_norm ? s.q_raw : s.q;
+        auto* k_out = has_norm ? s.k_raw : s.k;
+        backend.linear(projection<T>(d, in.rows, in.x, w, View::at("self_attn.q_proj.weight"),
+                                     View::at("self_attn.q_proj.bias"), d.heads, q_out));
+        backend.linear(projection<T>(d, in.key_rows, in.key_x, w, View::at("self_attn.k_proj.weight"),
+                                     View::at("self_attn.k_proj.bias"), d.kv(), k_out));
+        backend.linear(projection<T>(d, in.key_rows, in.key_x, w, View::at("self_attn.v_proj.weight"),
+                                     View::at("self_attn.v_proj.bias"), d.kv(), s.v));
+        if (has_norm || P.rotary) {
+            backend.qk_prepare(queries<T>(d, in, w, s));
+            backend.qk_prepare(keys<T>(d, in, w, s));
+        }
+        backend.attention(core<T>(d, in, s));
+        backend.linear(output<T>(d, in, w, s, a));
+    }
+
+    /// From grad_a: gradients of the projections, and grad_x, grad_key_x.
+    /// @param grad_x      [rows, d], overwritten
+    /// @param grad_key_x  [key rows, d]: null where keys come from x itself, else overwritten
+    template <class B, class View>
+    static void backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
+                         const scratch<B>& g, const typename B::precision::activation* grad_a,
+                         typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
+        using T = typename B::precision;
+        backend.linear_backward({.forward = output<T>(d, in, w, s, nullptr),
+                                 .grad_y = grad_a,
+                                 .grad_x = g.grad_o,
+                                 .grad_weight = w.gradient(View::at("self_attn.o_proj.weight")),
+                                 .grad_bias = w.gradient(View::at("self_attn.o_proj.bias"))});
+        backend.attention_backward({.forward = core<T>(d, in, s),
+                                    .grad_o = g.grad_o,
+                                    .grad_q = g.grad_q,
+                                    .grad_k = g.grad_k,
+                                    .grad_v = g.grad_v});
+        if (has_norm || P.rotary) {
+            backend.qk_prepare_backward({.forward = queries<T>(d, in, w, s),
+                                         .grad_y = g.grad_q,
+                                         .grad_x = g.grad_q,
+                                         .grad_weight = w.gradient(View::at("self_attn.q_norm.weight"))});
+            backend.qk_prepare_backward({.forward = keys<T>(d, in, w, s),
+                                         .grad_y = g.grad_k,
+                                         .grad_x = g.grad_k,
+                                         .grad_weight = w.gradient(View::at("self_attn.k_norm.weight"))});
+        }
+        const bool shared = grad_key_x == nullptr;
+        auto* to_keys = shared ? grad_x : grad_key_x;
+        const auto back = [&](const batch_rows& rows, const auto* x, tensor_place weight, tensor_place bias,
+                              long long heads, const auto* grad_y, auto* grad, bool adds) {
+            backend.linear_backward({.forward = projection<T>(d, rows, x, w, weight, bias, heads, nullptr),
+                                     .grad_y = grad_y,
+                                     .grad_x = grad,
+                                     .adds_to_grad_x = adds,
+                                     .grad_weight = w.gradient(weight),
+                                     .grad_bias = w.gradient(bias)});
+        };
+        back(in.rows, in.x, View::at("self_attn.q_proj.weight"), View::at("self_attn.q_proj.bias"), d.heads, g.grad_q,
+             grad_x, false);
+        back(in.key_rows, in.key_x, View::at("self_attn.k_proj.weight"), View::at("self_attn.k_proj.bias"), d.kv(),
+             g.grad_k, to_keys, shared);
+        back(in.key_rows, in.key_x, View::at("self_attn.v_proj.weight"), View::at("self_attn.v_proj.bias"), d.kv(),
+             g.grad_v, to_keys, true);
+    }
+
+  private:
+    template <class T, class View>
+    static LinearArgs<T> projection(const Dims& d, const batch_rows& rows, const typename T::activation* x,
+                                    const View& w, tensor_place weight, tensor_place bias, long long heads,
+                                    typename T::activation* y) {
+        return {.rows = rows,
+                .inputs = static_cast<int>(d.width),
+                .outputs = static_cast<int>(heads * d.head_dim),
+                .x = x,
+                .weight = w.weight(weight),
+                .bias = w.weight(bias),
+                .y = y};
+    }
+    template <class T, class View, class Saved>
+    static LinearArgs<T> output(const Dims& d, const auto& in, const View& w, const Saved& s,
+                                typename T::activation* a) {
+        return {.rows = in.rows,
+                .inputs = static_cast<int>(d.heads * d.head_dim),
+                .outputs = static_cast<int>(d.width),
+                .x = s.o,
+                .weight = w.weight(View::at("self_attn.o_proj.weight")),
+                .bias = w.weight(View::at("self_attn.o_proj.bias")),
+                .y = a};
+    }
+    template <class T, class View, class Saved>
+    static QkPrepareArgs<T> queries(const Dims& d, const auto& in, const View& w, const Saved& s) {
+        return {.rows = in.rows,
+                .heads = static_cast<int>(d.heads),
+                .head_dim = static_cast<int>(d.head_dim),
+                .norm = norm_kind,
+                .epsilon = P.norm_epsilon,
+                .rotary = P.rotary,
+                .base = P.rotary_base,
+                .x = has_norm ? s.q_raw : s.q,
+                .weight = w.weight(View::at("self_attn.q_norm.weight")),
+                .positions = in.positions,
+                .y = s.q,
+                .rstd = s.q_rstd};
+    }
+    template <class T, class View, class Saved>
+    static QkPrepareArgs<T> keys(const Dims& d, const auto& in, const View& w, const Saved& s) {
+        return {.rows = in.key_rows,
+                .heads = static_cast<int>(d.kv()),
+                .head_dim = static_cast<int>(d.head_dim),
+                .norm = norm_kind,
+                .epsilon = P.norm_epsilon,
+                .rotary = P.rotary,
+                .base = P.rotary_base,
+                .x = has_norm ? s.k_raw : s.k,
+                .weight = w.weight(View::at("self_attn.k_norm.weight")),
+                .positions = in.key_positions,
+                .y = s.k,
+                .rstd = s.k_rstd};
+    }
+    template <class T, class Saved>
+    static AttentionArgs<typename T::activation> core(const Dims& d, const auto& in, const Saved& s) {
+        return {.batch = in.rows.batch,
+                .heads = static_cast<int>(d.heads),
+                .kv_heads = static_cast<int>(d.kv()),
+                .head_dim = static_cast<int>(d.head_dim),
+                .queries = in.rows.each,
+                .keys = in.key_rows.each,
+                .scale = 1 / std::sqrt(static_cast<double>(d.head_dim)),
+                .window = in.first == nullptr ? in.window : 0,
+                .q = s.q,
+                .k = s.k,
+                .v = s.v,
+                .o = s.o,
+                .lse = s.lse,
+                .first = in.first,
+                .last = in.last};
+    }
+};
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Forward and backward of a whole layer on the residual stream: choose rows, run the block, add its gated branches.
+// A dense layer is the case that chooses every row and gates none. Rank 5.
+#pragma once
+
+#include "sdepth/layers/sparse.hpp"
+#include "sdepth/ops/route.hpp"
+#include "sdepth/passes/block.hpp"
+
+namespace sdepth::inline v0 {
+
+/// What the layers of one micro-batch share.
+template <class B>
+struct stream {
+    using activation = typename B::precision::activation;
+    using sum = typename B::precision::sum;
+
+    batch_rows rows;                 ///< [B, L], live = real tokens of each sequence
+    const int* every_row = nullptr;  ///< [B, L]: 0, 1, ... in each sequence
+    const int* documents = nullptr;  ///< [B, L] document of each row; null: one a sequence
+    activation* x = nullptr;         ///< [B, L, d], the residual stream
+    activation* grad_x = nullptr;    ///< [B, L, d]
+    sum* bias = nullptr;             ///< [B, L], token-choice bias
+};
+
+/// Sums that sparse layers leave behind, one row a layer: what the tracked cut and the log read.
+struct route_sums {
+    double* loss = nullptr;           ///< sum of the routing loss over rows
+    double* cut = nullptr;            ///< sum of cut midpoints
+    long long* cut_groups = nullptr;  ///< number of them
+};
+
+template <class L>
+struct layer_pass {
+    using block = block_pass<L>;
+    static constexpr bool is_sparse = false;
+    static constexpr bool full_keys = false;
+    static constexpr sparse_policy policy{.gate = gate_form::none, .scale = false, .bias = false};
+    static constexpr long long sparsity = 1;
+};
+template <long long K, class L, sparse_policy P>
+struct layer_pass<Sparse<K, L, P>> {
+    using block = block_pass<L>;
+    static constexpr bool is_sparse = true;
+    static constexpr bool full_keys = P.keys == key_scope::full;
+    static constexpr sparse_policy policy = P;
+    static constexpr long long sparsity = K;
+};
+
+/// Rows of one sequence that a layer of kind L executes at most.
+template <class L>
+constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
+    using pass = layer_pass<L>;
+    if (!pass::is_sparse || rule == selection_rule::threshold) return seq;
+    const long long top = ceil_div(seq, pass::sparsity);
+    const long long most = pass::policy.scope == selection_scope::document ? top + max_documents : top;
+    return static_cast<int>(most < seq ? most : seq);
+}
+
+/// Buffers of one layer that live from its forward to its backward.
+template <class L, class B>
+struct layer_saved {
+    using pass = layer_pass<L>;
+    using sum = typename B::precision::sum;
+    int* ids = nullptr;    // [B, capacity], chosen rows
+    int* live = nullptr;   // [B], how many
+    int* first = nullptr;  // [B, capacity], visible keys, where documents or windows need them
+    int* last = nullptr;
+    sum* raw = nullptr;     // [B, L], s
+    sum* biased = nullptr;  // [B, L], u
+    typename pass::block::template saved<B> block;
+
+    /// @param keep    memory of this layer alone
+    /// @param shared  memory that all layers use in turn, for what a replay computes again
+    constexpr void carve(carver& keep, carver& shared, recompute replay, const Dims& d, const extents& e) {
+        if (pass::is_sparse) {
+            keep(ids, e.own_rows());
+            keep(live, e.batch);
+            keep(raw, e.all_rows());
+            keep(biased, e.all_rows());
+        }
+        keep(first, e.own_rows());
+        keep(last, e.own_rows());
+        block.carve(keep, replay == recompute::full ? shared : keep, replay == recompute::none ? keep : shared, d, e,
+                    pass::full_keys);
+    }
+};
+
+/// Buffers of one layer that live during its forward or its backward only.
+template <class L, class B>
+struct layer_scratch {
+    using pass = layer_pass<L>;
+    using activation = typename B::precision::activation;
+    using sum = typename B::precision::sum;
+    activation* grad_a = nullptr;     // [rows, d]
+    activation* grad_f = nullptr;     // [rows, d]
+    activation* grad_rows = nullptr;  // [rows, d]
+    sum* grad_gate = nullptr;         // [B, L], of the gate logits
+    sum* grad_loss = nullptr;         // [B, L], of the routing loss alone, where it is detached
+    typename pass::block::template scratch<B> block;
+
+    constexpr void carve(carver& take, const Dims& d, const extents& e) {
+        take(grad_a, e.own_rows() * d.width);
+        take(grad_f, e.own_rows() * d.width);
+        take(grad_rows, e.own_rows() * d.width);
+        if (pass::is_sparse) {
+            take(grad_gate, e.all_rows());
+            if (pass::policy.detach) take(grad_loss, e.all_rows());
+        }
+        block.carve(take, d, e, pass::full_keys);
+    }
+};
+
+/// One layer of kind L at work.
+template <class L, class M, class B>
+class layer_worker {
+    using pass = layer_pass<L>;
+    using block = typename pass::block;
+    using T = typename B::precision;
+    using View = layer_view<L, M, B>;
+    static constexpr Dims dims = M::dims;
+    static constexpr sparse_policy policy = pass::policy;
+    static constexpr int width = static_cast<int>(dims.width);
+
+  public:
+    layer_worker(B& backend, const View& weights, const stream<B>& st, const layer_saved<L, B>& s,
+                 const layer_scratch<L, B>& t, int capacity)
+        : backend_(backend), w_(weights), st_(st), s_(s), t_(t) {
+        const int* live = pass::is_sparse ? s.live : st.rows.each.live;
+        rows_ = {st.rows.batch, {capacity, live}};
+        ids_ = pass::is_sparse ? s.ids : st.every_row;
+    }
+
+    /// x += gated branches at the chosen rows, b += increment there.
+    void forward(selection_rule rule, const route_sums& sums) {
+        if constexpr (pass::is_sparse) choose(rule, sums);
+        find_visibility();
+        backend_.gather(gathered(st_.x, s_.block.x));
+        block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block);
+        backend_.scatter_residual(residual());
+    }
+
+    /// Sum of the routing loss over this layer's real rows; after forward.
+    void routing_loss(const route_sums& sums) {
+        if constexpr (pass::is_sparse) backend_.route_loss(loss(sums.loss, 0, nullptr));
+    }
+
+    /// Rewinds x to the layer's input and adds to the gradients of weights and residual stream.
+    /// @param loss_scale  loss weight / (sparse layers * rows of the optimiser step)
+    void backward(recompute replay, double loss_scale, const route_sums& sums) {
+        backend_.scatter(stored(s_.block.x, st_.x, false));
+        if (replay == recompute::full) {
+            block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block);
+        } else if (replay == recompute::selective) {
+            block::replay_ffn(backend_, dims, w_, rows_, s_.block, t_.block);
+        }
+        auto* grad_gate = t_.grad_gate;
+        if constexpr (pass::is_sparse) {
+            if constexpr (policy.detach) {
+                backend_.route_loss(loss(sums.loss, loss_scale, t_.grad_loss));
+                clear(backend_, grad_gate, st_.rows.capacity());
+            } else {
+                backend_.route_loss(loss(sums.loss, loss_scale, grad_gate));
+            }
+        }
+        backend_.scatter_residual_backward({.forward = residual(),
+                                            .grad_x = st_.grad_x,
+                                            .grad_a = t_.grad_a,
+                                            .grad_f = t_.grad_f,
+                                            .grad_logits = grad_gate,
+                                            .grad_scale = w_.gradient(View::at("router.scale"))});
+        block::backward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, t_.grad_a, t_.grad_f, t_.grad_rows,
+                        pass::full_keys ? st_.grad_x : nullptr);
+        backend_.scatter(stored(t_.grad_rows, st_.grad_x, true));
+        if constexpr (pass::is_sparse) {
+            router_backward(grad_gate, st_.grad_x);
+            if constexpr (policy.detach) router_backward(t_.grad_loss, nullptr);
+        }
+    }
+
+  private:
+    void choose(selection_rule rule, const route_sums& sums) {
+        backend_.route_logits(logits());
+        const bool by_document = policy.scope == selection_scope::document;
+        backend_.select({.rows = st_.rows,
+                         .capacity = rows_.each.capacity,
+                         .sparsity = pass::sparsity,
+                         .rule = rule,
+                         .tau = policy.tau,
+                         .biased = policy.bias,
+                         .logits = s_.raw,
+                         .bias = st_.bias,
+                         .cut = w_.weight(View::at("router.cut")),
+                         .documents = by_document ? st_.documents : nullptr,
+                         .u = s_.biased,
+                         .ids = s_.ids,
+                         .live = s_.live,
+                         .cut_sum = sums.cut,
+                         .cut_groups = sums.cut_groups});
+    }
+    bool needs_visibility() const {
+        return block::has_mixer && (st_.documents != nullptr || pass::full_keys || (pass::is_sparse && window() > 0));
+    }
+    static constexpr int window() { return static_cast<int>(L::mixing(dims).window); }
+    void find_visibility() {
+        if (!needs_visibility()) return;
+        backend_.visibility({.queries = rows_,
+                             .keys = pass::full_keys ? st_.rows : rows_,
+                             .full_keys = pass::full_keys,
+                             .window = window(),
+                             .ids = ids_,
+                             .documents = st_.documents,
+                             .sequence = st_.rows.each.capacity,
+                             .first = s_.first,
+                             .last = s_.last});
+    }
+    mixer_rows<B> mixer_in() const {
+        const bool visible = needs_visibility();
+        return {.rows = rows_,
+                .key_rows = pass::full_keys ? st_.rows : rows_,
+                .positions = ids_,
+                .key_positions = pass::full_keys ? nullptr : ids_,
+                .first = visible ? s_.first : nullptr,
+                .last = visible ? s_.last : nullptr,
+                .window = window()};
+    }
+    const typename T::activation* all_x() const { return pass::full_keys ? st_.x : nullptr; }
+
+    GatherArgs<T> gathered(const typename T::activation* x, typename T::activation* out) const {
+        return {.rows = rows_, .sequence = st_.rows.each.capacity, .width = width, .ids = ids_, .x = x, .out = out};
+    }
+    ScatterArgs<T> stored(const typename T::activation* out, typename T::activation* x, bool adds) const {
+        return {.rows = rows_,
+                .sequence = st_.rows.each.capacity,
+                .width = width,
+                .adds = adds,
+                .ids = ids_,
+                .out = out,
+                .x = x};
+    }
+    ScatterResidualArgs<T> residual() const {
+        constexpr residual_gate gate = policy.gate == gate_form::layer ? residual_gate::layer
+                                       : policy.gate == gate_form::ffn ? residual_gate::ffn
+                                                                       : residual_gate::none;
+        return {.rows = rows_,
+                .sequence = st_.rows.each.capacity,
+                .width = width,
+                .gate = gate,
+                .increment = policy.increment,
+                .ids = ids_,
+                .gate_logits = policy.gate_logit == routing_logit::biased ? s_.biased : s_.raw,
+                .scale = w_.weight(View::at("router.scale")),
+                .a = s_.block.a,
+                .f = s_.block.f,
+                .x = st_.x,
+                .bias = pass::is_sparse && policy.bias ? st_.bias : nullptr};
+    }
+    RouteLogitsArgs<T> logits() const {
+        return {.rows = st_.rows,
+                .width = width,
+                .x = st_.x,
+                .weight = w_.weight(View::at("router.weight")),
+                .logits = s_.raw};
+    }
+    RouteLossArgs<T> loss(double* sum, double scale, typename T::sum* grad) const {
+        return {.rows = st_.rows,
+                .chosen = rows_,
+                .scale = scale,
+                .logits = policy.loss_logit == routing_logit::biased ? s_.biased : s_.raw,
+                .ids = s_.ids,
+                .loss_sum = sum,
+                .grad_logits = grad};
+    }
+    void router_backward(const typename T::sum* grad_logits, typename T::activation* grad_x) {
+        backend_.route_logits_backward({.forward = logits(),
+                                        .grad_logits = grad_logits,
+                                        .grad_x_logits = grad_logits,
+                                        .grad_weight = w_.gradient(View::at("router.weight")),
+                                        .grad_x = grad_x});
+    }
+
+    B& backend_;
+    View w_;
+    stream<B> st_;
+    layer_saved<L, B> s_;
+    layer_scratch<L, B> t_;
+    batch_rows rows_;
+    const int* ids_ = nullptr;
+};
+
+}  // namespace sdepth::inline v0

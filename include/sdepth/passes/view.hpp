@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// What the passes of all layers share: the tensors of one layer, the extents of a batch, the rows of a pass. Rank 5.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "sdepth/carve.hpp"
+#include "sdepth/rows.hpp"
+#include "sdepth/tensor_table.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Rows of one micro-batch; `capacity` of each sequence's `seq` rows are executed by a layer.
+struct extents {
+    int batch = 1;
+    int seq = 0;
+    int capacity = 0;
+
+    constexpr long long all_rows() const { return static_cast<long long>(batch) * seq; }
+    constexpr long long own_rows() const { return static_cast<long long>(batch) * capacity; }
+};
+
+/// Where a tensor lies inside its layer.
+struct tensor_place {
+    long long offset = -1;  ///< -1: the layer has no such tensor
+    long long elements = 0;
+};
+
+/// The tensors of one layer of kind L, as weights and as gradients.
+template <class L, class M, class B>
+class layer_view {
+  public:
+    using precision = typename B::precision;
+    using weight_type = typename B::precision::weight;
+    using gradient_type = typename B::precision::gradient;
+
+    /// @param weights, gradients  starts of the two regions; gradients may be null
+    /// @param start               offset of the layer in the weight region
+    layer_view(weight_type* weights, gradient_type* gradients, long long start)
+        : weights_(weights), gradients_(gradients), start_(start) {}
+
+    static consteval tensor_place at(std::string_view name) {
+        const row_layout& layout = layer_layout<L, M::dims>;
+        for (int i = 0; i < layout.rows.size; ++i) {
+            if (layout.rows.items[i].name == name) {
+                return {layout.offsets[static_cast<std::size_t>(i)], layout.rows.items[i].elements().value()};
+            }
+        }
+        return {};
+    }
+    /// Null if the layer has no such tensor.
+    weight_type* weight(tensor_place place) const {
+        return place.offset < 0 ? nullptr : weights_ + start_ + place.offset;
+    }
+    gradient_type* gradient(tensor_place place) const {
+        if (place.offset < 0 || gradients_ == nullptr) return nullptr;
+        return gradients_ + mirrored<M>(start_ + place.offset, place.elements);
+    }
+
+  private:
+    weight_type* weights_;
+    gradient_type* gradients_;
+    long long start_;
+};
+
+/// Rows that a mixer reads, and which of them see which.
+template <class B>
+struct mixer_rows {
+    using activation = typename B::precision::activation;
+
+    batch_rows rows;                     ///< rows that are executed
+    batch_rows key_rows;                 ///< rows that give keys; the same, or all of the sequence
+    const activation* x = nullptr;       ///< [rows, d] input of the mixer
+    const activation* key_x = nullptr;   ///< [key_rows, d]
+    const int* positions = nullptr;      ///< of rows
+    const int* key_positions = nullptr;  ///< of key_rows; null: their index
+    const int* first = nullptr;          ///< visible keys of each row; null: plain causal
+    const int* last = nullptr;
+    int window = 0;
+};
+
+// Memory by elements; backends speak of bytes.
+
+template <class B, class T>
+void clear(B& backend, T* to, long long elements) {
+    if (elements > 0) backend.zero(to, static_cast<std::size_t>(elements) * sizeof(T));
+}
+/// From host memory to the backend's.
+template <class B, class T>
+void write(B& backend, T* to, const T* from, long long elements) {
+    if (elements > 0) backend.to_device(to, from, static_cast<std::size_t>(elements) * sizeof(T));
+}
+/// From the backend's memory to the host's; waits for the operations before.
+template <class B, class T>
+void read(B& backend, T* to, const T* from, long long elements) {
+    if (elements > 0) backend.from_device(to, from, static_cast<std::size_t>(elements) * sizeof(T));
+}
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+// A model at work on a backend: forward, backward and update, each a walk over the runs of the formula. Rank 6.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sdepth/error.hpp"
+#include "sdepth/initialise.hpp"
+#include "sdepth/ops/ends.hpp"
+#include "sdepth/ops/update.hpp"
+#include "sdepth/plan.hpp"
+
+namespace sdepth::inline v0 {
+
+/// One micro-batch in host memory; `documents` and `live` may be null (one document a sequence, no padding).
+struct batch_view {
+    const int* tokens = nullptr;     ///< [B, L]
+    const int* targets = nullptr;    ///< [B, L], negative = no loss
+    const int* documents = nullptr;  ///< [B, L]
+    const int* live = nullptr;       ///< [B], real tokens
+};
+
+/// What one optimiser step divides by; over all micro-batches (and ranks) of the step.
+struct step_totals {
+    long long targets = 0;  ///< targets that are not negative
+    long long rows = 0;     ///< real tokens
+};
+
+enum class optimiser { adamw, muon };
+
+/// One update of the weights.
+struct update_settings {
+    optimiser kind = optimiser::adamw;
+    double rate = 1e-3;
+    double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+    double momentum = 0.95;   ///< Muon
+    double muon_match = 0.2;  ///< Muon: root mean square of an update over the rate
+    double decay = 0.1;
+    double clip = 1;     ///< largest norm of all gradients together; 0 = no clipping
+    long long step = 1;  ///< counted from 1
+};
+
+/// Losses of a step. The language loss and every auxiliary loss stand apart.
+struct step_losses {
+    double language = 0;       ///< nats a target
+    double routing = 0;        ///< mean over sparse layers and rows, before its weight
+    double gradient_norm = 0;  ///< before clipping
+};
+
+/// Model M on backend B with the memory of run R, allocated once.
+template <class M, class B, Run R>
+class pipeline {
+    using memory_plan = plan<M, B, R>;
+    using weight_type = typename B::precision::weight;
+    static constexpr int width = static_cast<int>(M::dims.width);
+
+  public:
+    using model = M;
+    using backend_type = B;
+    static constexpr Run run_sizes = R;
+
+    explicit pipeline(B& backend)
+        : backend_(backend), arena_(backend.allocate(static_cast<std::size_t>(memory_plan::peak_bytes))) {
+        auto* base = static_cast<std::byte*>(arena_.data());
+        carver parameters(base);
+        parameters_.carve(parameters);
+        carver batch(base + memory_plan::parameter_bytes);
+        batch_.carve(batch, R);
+        layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes;
+
+        clear(backend_, parameters_.weights, tensor_table<M>.elements);
+        clear(backend_, parameters_.gradients, tensor_table<M>.elements);
+        reset_optimiser();
+        std::vector<int> rows(static_cast<std::size_t>(R.batch * R.seq));
+        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i % static_cast<std::size_t>(R.seq));
+        write(backend_, batch_.every_row, rows.data(), static_cast<long long>(rows.size()));
+        clear_sums();
+    }
+    pipeline(const pipeline&) = delete;
+    pipeline& operator=(const pipeline&) = delete;
+
+    const parameter_memory<M, B>& parameters() const { return parameters_; }
+    B& backend() { return backend_; }
+
+    /// First values of every tensor.
+    void initialise(std::uint64_t seed) {
+        std::vector<weight_type> stored;
+        for_each_initial_tensor<M>(seed, [&](const file_tensor& tensor, const std::vector<double>& values) {
+            stored.assign(values.begin(), values.end());
+            write(backend_, parameters_.weights + tensor.offset, stored.data(), tensor.elements);
+        });
+        reset_optimiser();
+    }
+    void reset_optimiser() {
+        clear(backend_, parameters_.first, tensor_table<M>.elements);
+        clear(backend_, parameters_.second, tensor_table<M>.elements);
+    }
+
+    /// Forward and backward of one micro-batch: adds to gradients and sums.
+    void accumulate(const batch_view& batch, const step_totals& totals) {
+        load(batch);
+        embed();
+        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r);
+        head(1.0 / static_cast<double>(totals.targets), true);
+        norm_backward();
+        for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, totals);
+        backend_.embed_backward({.forward = embedding(),
+                                 .grad_x = batch_.grad_x,
+                                 .grad_table = gradient(first_end("model.embed_tokens.weight"))});
+    }
+
+    /// Losses of the micro-batches since the last call; the weights follow the gradients, which then start from zero.
+    /// Throws sdepth::error, and changes no weight, if a gradient is not finite.
+    step_losses update(const update_settings& settings, const step_totals& totals) {
+        step_losses losses = read_losses(totals);
+        backend_.squares({.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.squares});
+        double squares = 0;
+        read(backend_, &squares, batch_.squares, 1);
+        losses.gradient_norm = std::sqrt(squares);
+        if (!std::isfinite(squares) || !std::isfinite(losses.language)) {
+            throw error("step " + std::to_string(settings.step) +
+                        ": loss or gradient is not finite; no weight was changed: lower the learning rate");
+        }
+        const double clip =
+            settings.clip > 0 && losses.gradient_norm > settings.clip ? settings.clip / losses.gradient_norm : 1;
+        for (const table_row& row : tensor_table<M>.rows) {
+            if (row.tensor.trained) update_tensor(row, settings, clip);
+        }
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            if (M::runs[r].weights == static_cast<int>(r)) track_cuts(r);
+        }
+        clear(backend_, parameters_.gradients, tensor_table<M>.elements);
+        clear_sums();
+        return losses;
+    }
+
+    /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
+    /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
+    template <class Observe>
+    double evaluate(const batch_view& batch, selection_rule rule, Observe observe) {
+        forward_only(batch, rule, observe);
+        head(0, false);
+        double loss = 0;
+        read(backend_, &loss, batch_.loss, 1);
+        clear_sums();
+        return loss;
+    }
+    double evaluate(const batch_view& batch, selection_rule rule) {
+        return evaluate(batch, rule, [](auto&&...) {});
+    }
+
+    /// Logits of every row, [B, L, V] in host memory, under the causal rule.
+    std::vector<typename B::precision::activation> logits(const batch_view& batch) {
+        forward_only(batch, selection_rule::threshold, [](auto&&...) {});
+        final_norm();
+        std::vector<typename B::precision::activation> out(static_cast<std::size_t>(R.batch * R.seq * M::dims.vocab));
+        constexpr int chunk = detail::logit_rows(R);
+        for (long long first = 0; first < R.batch * R.seq; first += chunk) {
+            const long long left = R.batch * R.seq - first;
+            const int rows = static_cast<int>(left < chunk ? left : chunk);
+            backend_.linear({.rows = {1, {rows, nullptr}},
+                             .inputs = width,
+                             .outputs = static_cast<int>(M::dims.vocab),
+                             .x = batch_.y + first * width,
+                             .weight = weight(head_place()),
+                             .y = batch_.logits});
+            read(backend_, out.data() + first * M::dims.vocab, batch_.logits, rows * M::dims.vocab);
+        }
+        clear_sums();
+        return out;
+    }
+
+  private:
+    // ---- tensors of the ends ----
+
+    static consteval tensor_place first_end(std::string_view name) {
+        return end_place(row_layout{Ends::first(M::dims)}, name, 0);
+    }
+    static consteval tensor_place last_end(std::string_view name) {
+        return end_place(row_layout{Ends::last(M::dims)}, name, tensor_table<M>.last_end);
+    }
+    static consteval tensor_place end_place(const row_layout& layout, std::string_view name, long long start) {
+        for (int i = 0; i < layout.rows.size; ++i) {
+            if (layout.rows.items[i].name == name) {
+                return {start + layout.offsets[static_cast<std::size_t>(i)], layout.rows.items[i].elements().value()};
+            }
+        }
+        return {};
+    }
+    static consteval tensor_place head_place() {
+        return M::dims.tied ? first_end("model.embed_tokens.weight") : last_end("lm_head.weight");
+    }
+    weight_type* weight(tensor_place place) const { return parameters_.weights + place.offset; }
+    typename B::precision::gradient* gradient(tensor_place place) const {
+        return parameters_.gradients + mirrored<M>(place.offset, place.elements);
+    }
+
+    // ---- the parts of a pass ----
+
+    batch_rows all_rows() const { return {static_cast<int>(R.batch), {static_cast<int>(R.seq), live_}}; }
+
+    void load(const batch_view& batch) {
+        constexpr long long rows = R.batch * R.seq;
+        write(backend_, batch_.tokens, batch.tokens, rows);
+        if (batch.targets != nullptr) write(backend_, batch_.targets, batch.targets, rows);
+        if (batch.documents != nullptr) write(backend_, batch_.documents, batch.documents, rows);
+        if (batch.live != nullptr) write(backend_, batch_.live, batch.live, R.batch);
+        live_ = batch.live != nullptr ? batch_.live : nullptr;
+        documents_ = batch.documents != nullptr ? batch_.documents : nullptr;
+        clear(backend_, batch_.bias, rows);
+    }
+    EmbedArgs<typename B::precision> embedding() const {
+        return {.rows = all_rows(),
+                .width = width,
+                .vocab = static_cast<int>(M::dims.vocab),
+                .tokens = batch_.tokens,
+                .table = weight(first_end("model.embed_tokens.weight")),
+                .x = batch_.x};
+    }
+    void embed() {
+        if (live_ != nullptr) clear(backend_, batch_.x, R.batch * R.seq * width);
+        backend_.embed(embedding());
+    }
+    RmsNormArgs<typename B::precision> last_norm() const {
+        return {.rows = all_rows(),
+                .width = width,
+                .epsilon = Ends::norm_epsilon,
+                .x = batch_.x,
+                .weight = weight(last_end("model.norm.weight")),
+                .y = batch_.y,
+                .rstd = batch_.rstd};
+    }
+    void final_norm() { backend_.rms_norm(last_norm()); }
+
+    // The language loss, with gradients in training.
+    void head(double scale, bool training) {
+        final_norm();
+        backend_.head_loss({.rows = all_rows(),
+                            .width = width,
+                            .vocab = static_cast<int>(M::dims.vocab),
+                            .scale = scale,
+                            .y = batch_.y,
+                            .weight = weight(head_place()),
+                            .targets = batch_.targets,
+                            .loss_sum = batch_.loss,
+                            .grad_y = training ? batch_.grad_y : nullptr,
+                            .grad_weight = training ? gradient(head_place()) : nullptr,
+                            .logits = batch_.logits,
+                            .chunk = detail::logit_rows(R)});
+    }
+    void norm_backward() {
+        if (live_ != nullptr) clear(backend_, batch_.grad_x, R.batch * R.seq * width);
+        backend_.rms_norm_backward({.forward = last_norm(),
+                                    .grad_y = batch_.grad_y,
+                                    .grad_x = batch_.grad_x,
+                                    .grad_weight = gradient(last_end("model.norm.weight"))});
+    }
+
+    stream<B> current_stream() const {
+        return {.rows = all_rows(),
+                .every_row = batch_.every_row,
+                .documents = documents_,
+                .x = batch_.x,
+                .grad_x = batch_.grad_x,
+                .bias = batch_.bias};
+    }
+    // Layer i of run r: its own place in the routing losses, its owner's in the cuts, for passes of a loop share a cut.
+    route_sums sums_of(std::size_t r, long long i) const {
+        const auto owner = static_cast<std::size_t>(M::runs[r].weights);
+        return {batch_.route_loss + sparse_before[r] + i, batch_.cut + sparse_before[owner] + i,
+                batch_.cut_groups + sparse_before[owner] + i};
+    }
+    static constexpr auto sparse_before = detail::sparse_layers_before<M>();
+
+    // Calls f(worker, its buffers) for layer i of run r.
+    template <class L, class F>
+    void with_layer(std::size_t r, long long i, F f) {
+        std::byte* keep =
+            layers_ + memory_plan::saved_offsets[r] + i * memory_plan::template layer<L>(selection_rule::top).kept;
+        at_layer<L>(r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, f);
+    }
+    template <class L, class F>
+    void at_layer(std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule, F f) {
+        layer_memory<L, B> memory;
+        carver kept(keep), scratch(shared);
+        memory.carve(kept, scratch, rule, M::dims, R);
+        const layer_view<L, M, B> view(parameters_.weights, parameters_.gradients,
+                                       tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
+        layer_worker<L, M, B> worker(backend_, view, current_stream(), memory.saved, memory.scratch,
+                                     row_capacity<L>(rule, static_cast<int>(R.seq), static_cast<int>(R.max_documents)));
+        f(worker, memory.saved);
+    }
+
+    // The bias clears before a layer that is an anchor, or that begins a new stretch by policy.
+    template <class L>
+    void clear_bias(long long sparse_index) {
+        if constexpr (layer_pass<L>::is_sparse) {
+            constexpr long long every = layer_pass<L>::policy.clear_every;
+            if (every > 0 && sparse_index % every == 0) clear(backend_, batch_.bias, R.batch * R.seq);
+        } else if constexpr (L::has_mixer && L::has_ffn) {
+            clear(backend_, batch_.bias, R.batch * R.seq);
+        }
+    }
+
+    void forward_run(std::size_t r) {
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            for (long long i = 0; i < M::runs[r].times; ++i) {
+                clear_bias<L>(sparse_before[r] + i);
+                with_layer<L>(r, i,
+                              [&](auto& worker, const auto&) { worker.forward(selection_rule::top, sums_of(r, i)); });
+            }
+        });
+    }
+    void backward_run(std::size_t r, const step_totals& totals) {
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            const double scale = layer_pass<L>::policy.loss_weight /
+                                 (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
+            for (long long i = M::runs[r].times; i-- > 0;) {
+                with_layer<L>(r, i,
+                              [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i)); });
+            }
+        });
+    }
+    template <class Observe>
+    void forward_only(const batch_view& batch, selection_rule rule, Observe observe) {
+        load(batch);
+        embed();
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                for (long long i = 0; i < M::runs[r].times; ++i) {
+                    const auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
+                    clear_bias<L>(sparse_before[r] + i);
+                    at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
+                                [&](auto& worker, const auto& saved) {
+                                    worker.forward(rule, sums_of(r, i));
+                                    if constexpr (layer_pass<L>::is_sparse) {
+                                        worker.routing_loss(sums_of(r, i));
+                                        observe(M::runs[r].first + i, saved);
+                                    }
+                                });
+                }
+            });
+        }
+    }
+
+    // ---- the update ----
+
+    void clear_sums() {
+        clear(backend_, batch_.loss, 1);
+        clear(backend_, batch_.squares, 1);
+        clear(backend_, batch_.route_loss, sparse_layers<M>);
+        clear(backend_, batch_.cut, sparse_layers<M>);
+        clear(backend_, batch_.cut_groups, sparse_layers<M>);
+    }
+    step_losses read_losses(const step_totals& totals) {
+        step_losses losses;
+        read(backend_, &losses.language, batch_.loss, 1);
+        losses.language /= static_cast<double>(totals.targets);
+        std::vector<double> routing(static_cast<std::size_t>(sparse_layers<M>));
+        read(backend_, routing.data(), batch_.route_loss, sparse_layers<M>);
+        for (const double sum : routing) losses.routing += sum;
+        if (sparse_layers < M >> 0) {
+            losses.routing /= static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows);
+        }
+        return losses;
+    }
+    void update_tensor(const table_row& row, const update_settings& s, double clip) {
+        const long long elements = row.tensor.elements().value();
+        const double decay = row.tensor.decays ? s.decay : 0;
+        for (long long i = 0; i < row.layers; ++i) {
+            const long long at = row.offset_of(i);
+            const auto* grad = parameters_.gradients + mirrored<M>(at, elements);
+            if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) {
+                backend_.muon({.matrices = row.tensor.copies,
+                               .rows = static_cast<int>(row.tensor.rows),
+                               .cols = static_cast<int>(row.tensor.cols),
+                               .rate = s.rate,
+                               .momentum = s.momentum,
+                               .decay = decay,
+                               .match = s.muon_match,
+                               .grad_scale = clip,
+                               .weight = parameters_.weights + at,
+                               .grad = grad,
+                               .first = parameters_.first + at,
+                               .scratch = parameters_.muon});
+            } else {
+                backend_.adamw({.count = elements,
+                                .rate = s.rate,
+                                .beta1 = s.beta1,
+                                .beta2 = s.beta2,
+                                .epsilon = s.epsilon,
+                                .decay = decay,
+                                .step = s.step,
+                                .grad_scale = clip,
+                                .weight = parameters_.weights + at,
+                                .grad = grad,
+                                .first = parameters_.first + at,
+                                .second = parameters_.second + at});
+            }
+        }
+    }
+    void track_cuts(std::size_t r) {
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            using pass = layer_pass<L>;
+            if constexpr (pass::is_sparse && pass::policy.cut == threshold::tracked) {
+                constexpr row_layout layout = layer_layout<L, M::dims>;
+                backend_.track_cut(
+                    {.layers = M::runs[r].times,
+                     .stride = layout.stride,
+                     .rate = pass::policy.cut_rate,
+                     .cut_sum = batch_.cut + sparse_before[r],
+                     .cut_groups = batch_.cut_groups + sparse_before[r],
+                     .cut = parameters_.weights + tensor_table<M>.run_offsets[r] + layout.at("router.cut")});
+            }
+        });
+    }
+
+    B& backend_;
+    typename B::memory arena_;
+    parameter_memory<M, B> parameters_;
+    batch_memory<M, B> batch_;
+    std::byte* layers_ = nullptr;
+    const int* live_ = nullptr;
+    const int* documents_ = nullptr;
+};
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// What a run of a model on a backend needs in memory, to the byte, as constants. Rank 5.
+//
+// Every number comes from the carving that hands out the pointers at run time, so the plan cannot promise anything else
+// than what is taken. A layer without passes, or a backend without a type, makes the plan ill-formed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "sdepth/carve.hpp"
+#include "sdepth/dims.hpp"
+#include "sdepth/ops/update.hpp"
+#include "sdepth/passes/layer.hpp"
+#include "sdepth/tensor_table.hpp"
+
+namespace sdepth::inline v0 {
+
+namespace detail {
+
+// Rows of logits that exist at a time.
+constexpr int logit_rows(const Run& r) {
+    const long long rows = r.batch * r.seq;
+    return static_cast<int>(rows < 1024 ? rows : 1024);
+}
+
+// Sparse layers before each run of the model; the last element is the number of all.
+template <class M>
+constexpr std::array<long long, M::runs.size() + 1> sparse_layers_before() {
+    std::array<long long, M::runs.size() + 1> before{};
+    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+        before[r + 1] = before[r];
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            if (layer_pass<L>::is_sparse) before[r + 1] += M::runs[r].times;
+        });
+    }
+    return before;
+}
+
+}  // namespace detail
+
+/// Layers of model M that route.
+template <class M>
+inline constexpr long long sparse_layers = detail::sparse_layers_before<M>().back();
+
+/// Numbers of every parameter: weight, gradient, two moments.
+template <class M, class B>
+struct parameter_memory {
+    typename B::precision::weight* weights = nullptr;
+    typename B::precision::gradient* gradients = nullptr;
+    typename B::precision::sum* first = nullptr;   // first moment, or momentum
+    typename B::precision::sum* second = nullptr;  // second moment
+    typename B::precision::sum* muon = nullptr;    // Muon's scratch for one matrix
+
+    constexpr void carve(carver& take) {
+        constexpr long long elements = tensor_table<M>.elements;
+        take(weights, elements);
+        take(gradients, elements);
+        take(first, elements);
+        take(second, elements);
+        long long most = 0;
+        for (const table_row& row : tensor_table<M>.rows) {
+            if (row.tensor.group != update_group::muon) continue;
+            const long long needed = muon_scratch(row.tensor.rows, row.tensor.cols);
+            most = needed > most ? needed : most;
+        }
+        take(muon, most);
+    }
+};
+
+/// What one micro-batch occupies outside its layers.
+template <class M, class B>
+struct batch_memory {
+    using activation = typename B::precision::activation;
+    using sum = typename B::precision::sum;
+    int* tokens = nullptr;            // [B, L]
+    int* targets = nullptr;           // [B, L]
+    int* documents = nullptr;         // [B, L]
+    int* every_row = nullptr;         // [B, L]
+    int* live = nullptr;              // [B]
+    activation* x = nullptr;          // [B, L, d]
+    activation* grad_x = nullptr;     // [B, L, d]
+    activation* y = nullptr;          // [B, L, d], the normed last rows
+    activation* grad_y = nullptr;     // [B, L, d]
+    sum* rstd = nullptr;              // [B, L]
+    sum* bias = nullptr;              // [B, L]
+    activation* logits = nullptr;     // [chunk, V]
+    double* loss = nullptr;           // one number: sum of the language loss
+    double* squares = nullptr;        // one number: of all gradients
+    double* route_loss = nullptr;     // [sparse layers]
+    double* cut = nullptr;            // [sparse layers]
+    long long* cut_groups = nullptr;  // [sparse layers]
+
+    constexpr void carve(carver& take, const Run& r) {
+        const long long rows = r.batch * r.seq;
+        constexpr long long width = M::dims.width;
+        take(tokens, rows);
+        take(targets, rows);
+        take(documents, rows);
+        take(every_row, rows);
+        take(live, r.batch);
+        take(x, rows * width);
+        take(grad_x, rows * width);
+        take(y, rows * width);
+        take(grad_y, rows * width);
+        take(rstd, rows);
+        take(bias, rows);
+        take(logits, detail::logit_rows(r) * M::dims.vocab);
+        take(loss, 1);
+        take(squares, 1);
+        take(route_loss, sparse_layers<M>);
+        take(cut, sparse_layers<M>);
+        take(cut_groups, sparse_layers<M>);
+    }
+};
+
+/// Buffers of one layer at work: what it keeps, then what all layers share in turn.
+template <class L, class B>
+struct layer_memory {
+    layer_saved<L, B> saved;
+    layer_scratch<L, B> scratch;
+
+    constexpr void carve(carver& keep, carver& shared, selection_rule rule, const Dims& d, const Run& r) {
+        const int capacity = row_capacity<L>(rule, static_cast<int>(r.seq), static_cast<int>(r.max_documents));
+        const extents e{static_cast<int>(r.batch), static_cast<int>(r.seq), capacity};
+        saved.carve(keep, shared, r.replay, d, e);
+        scratch.carve(shared, d, e);
+    }
+};
+
+/// The memory of model M on backend B in run R. All sizes in bytes; each region starts at a multiple of 256.
+template <class M, class B, Run R>
+struct plan {
+    static_assert(M::valid);
+    static_assert(R.seq >= 1 && R.batch >= 1, "sdepth: a run needs Run::seq and Run::batch of at least 1");
+    static_assert(R.batch * R.seq <= (1LL << 30), "sdepth: a micro-batch of more than 2^30 tokens: lower Run::batch");
+
+    static constexpr long long parameter_bytes = [] {
+        carver count_only;
+        parameter_memory<M, B>{}.carve(count_only);
+        return count_only.bytes();
+    }();
+    static constexpr long long batch_bytes = [] {
+        carver count_only;
+        batch_memory<M, B>{}.carve(count_only, R);
+        return count_only.bytes();
+    }();
+
+    struct layer_bytes {
+        long long kept = 0;
+        long long shared = 0;
+    };
+    template <class L>
+    static constexpr layer_bytes layer(selection_rule rule) {
+        carver keep, shared;
+        layer_memory<L, B>{}.carve(keep, shared, rule, M::dims, R);
+        return {keep.bytes(), shared.bytes()};
+    }
+
+    /// The largest over the layer kinds.
+    template <class F>
+    static constexpr long long most_of(F bytes, selection_rule rule) {
+        long long most = 0;
+        for (const run& r : M::runs) {
+            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+                const long long needed = bytes(layer<L>(rule));
+                most = needed > most ? needed : most;
+            });
+        }
+        return most;
+    }
+
+    /// What the layers keep from forward to backward.
+    static constexpr long long saved_bytes = [] {
+        count sum;
+        for (const run& r : M::runs) {
+            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+                sum += count(r.times) * count(layer<L>(selection_rule::top).kept);
+            });
+        }
+        return sum.value();
+    }();
+    /// What training's layers use in turn.
+    static constexpr long long scratch_bytes =
+        plan::most_of([](layer_bytes b) { return b.shared; }, selection_rule::top);
+    /// What evaluation needs in place of the two above: one layer that may execute every row.
+    static constexpr long long evaluation_bytes =
+        plan::most_of([](layer_bytes b) { return b.kept + b.shared; }, selection_rule::threshold);
+
+    static constexpr long long layer_region_bytes =
+        saved_bytes + scratch_bytes > evaluation_bytes ? saved_bytes + scratch_bytes : evaluation_bytes;
+    /// Everything. The arena allocates exactly this, once.
+    static constexpr long long peak_bytes =
+        (count(parameter_bytes) + count(batch_bytes) + count(layer_region_bytes)).value();
+
+    /// Start of each run's kept buffers in the layer region, first layer; layers follow at `layer<L>().kept`.
+    static constexpr std::array<long long, M::runs.size()> saved_offsets = [] {
+        std::array<long long, M::runs.size()> offsets{};
+        long long at = 0;
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            offsets[r] = at;
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                at += M::runs[r].times * layer<L>(selection_rule::top).kept;
+            });
+        }
+        return offsets;
+    }();
+};
+
+}  // namespace sdepth::inline v0
