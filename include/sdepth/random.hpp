@@ -49,10 +49,18 @@ SDEPTH_HOST_DEVICE constexpr philox_words random_words(std::uint64_t seed, rando
                       static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
+/// The random word of one element: word `element % 4` of its block.
+SDEPTH_HOST_DEVICE constexpr std::uint32_t random_word(std::uint64_t seed, random_use use, std::uint32_t stream,
+                                                       std::uint64_t element) {
+    const philox_words w = random_words(seed, use, stream, element / 4);
+    // Not w.word[element % 4]: an index known only at run time puts the array into a GPU's local memory.
+    return element & 2 ? (element & 1 ? w.word[3] : w.word[2]) : (element & 1 ? w.word[1] : w.word[0]);
+}
+
 /// A uniform number of the open interval (0, 1), from the 2^32 midpoints of equal steps; exact in double.
 SDEPTH_HOST_DEVICE constexpr double random_uniform(std::uint64_t seed, random_use use, std::uint32_t stream,
                                                    std::uint64_t element) {
-    return (random_words(seed, use, stream, element / 4).word[element % 4] + 0.5) * 0x1p-32;
+    return (random_word(seed, use, stream, element) + 0.5) * 0x1p-32;
 }
 
 namespace detail {
@@ -81,10 +89,10 @@ SDEPTH_HOST_DEVICE inline double minus_two_log(std::uint32_t word) {
 }
 
 /// Cosine and sine of 2 pi (word + 1/2) / 2^32, absolute error below 1e-15.
-struct unit_point {
-    double cosine, sine;
+struct plane_point {
+    double x, y;
 };
-SDEPTH_HOST_DEVICE inline unit_point point_on_circle(std::uint32_t word) {
+SDEPTH_HOST_DEVICE inline plane_point point_on_circle(std::uint32_t word) {
     const std::uint32_t quarter = word >> 30;
     std::uint64_t odd = 2 * std::uint64_t{word & 0x3FFFFFFFu} + 1;  // the angle in its quarter is odd / 2^33 turns
     const bool swapped = odd > (std::uint64_t{1} << 30);            // fold the upper eighth onto the lower one
@@ -111,6 +119,13 @@ SDEPTH_HOST_DEVICE inline unit_point point_on_circle(std::uint32_t word) {
     }
 }
 
+/// Two independent standard normal numbers from two random words (Box, Muller 1958).
+SDEPTH_HOST_DEVICE inline plane_point normal_pair(std::uint32_t radius, std::uint32_t angle) {
+    const double r = ::sqrt(minus_two_log(radius));
+    const plane_point p = point_on_circle(angle);
+    return {r * p.x, r * p.y};
+}
+
 }  // namespace detail
 
 /// Four standard normal numbers (mean 0, variance 1; |x| < 6.8) that belong to the elements 4 * block ... + 3.
@@ -118,21 +133,23 @@ struct four_normals {
     double value[4];
 };
 
-/// Box and Muller's transform of one block of random words, computed in double: bit-equal on host and GPU.
+/// The normal numbers of one block of elements; bit-equal on host and GPU.
 SDEPTH_HOST_DEVICE inline four_normals random_normals(std::uint64_t seed, random_use use, std::uint32_t stream,
                                                       std::uint64_t block) {
     const philox_words w = random_words(seed, use, stream, block);
-    const double r0 = ::sqrt(detail::minus_two_log(w.word[0]));
-    const double r1 = ::sqrt(detail::minus_two_log(w.word[2]));
-    const detail::unit_point p0 = detail::point_on_circle(w.word[1]);
-    const detail::unit_point p1 = detail::point_on_circle(w.word[3]);
-    return {{r0 * p0.cosine, r0 * p0.sine, r1 * p1.cosine, r1 * p1.sine}};
+    const detail::plane_point a = detail::normal_pair(w.word[0], w.word[1]);
+    const detail::plane_point b = detail::normal_pair(w.word[2], w.word[3]);
+    return {{a.x, a.y, b.x, b.y}};
 }
 
-/// One standard normal number; the same as `random_normals(..., element / 4).value[element % 4]`.
+/// The normal number of one element; the same as `random_normals(..., element / 4).value[element % 4]`.
 SDEPTH_HOST_DEVICE inline double random_normal(std::uint64_t seed, random_use use, std::uint32_t stream,
                                                std::uint64_t element) {
-    return random_normals(seed, use, stream, element / 4).value[element % 4];
+    const philox_words w = random_words(seed, use, stream, element / 4);
+    const bool second = (element & 2) != 0;
+    const detail::plane_point pair =
+        detail::normal_pair(second ? w.word[2] : w.word[0], second ? w.word[3] : w.word[1]);
+    return element & 1 ? pair.y : pair.x;
 }
 
 }  // namespace sdepth::inline v0
