@@ -3,6 +3,7 @@
 #   sdepth_add_host_test(NAME SOURCES file... [LIBRARIES lib...] [TIMEOUT s])   Catch2 program, each TEST_CASE a ctest case
 #   sdepth_add_cuda_test(NAME SOURCES file... [LIBRARIES lib...] [TIMEOUT s])   on a GPU; without one its cases report skipped
 #   sdepth_add_build_test(NAME TARGET target)                                   compiling (and linking) the target is passing
+#   sdepth_add_clang_test(NAME FILE)                                            clang++ accepts the file without a warning
 include_guard()
 
 function(sdepth_add_catch_test name main)
@@ -35,4 +36,20 @@ function(sdepth_add_build_test name)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target ${arg_TARGET})
     # Two builds in one build folder at the same time would race.
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK build LABELS compile TIMEOUT 900)
+endfunction()
+
+# For builds with another compiler. Without clang++ the test reports skipped.
+function(sdepth_add_clang_test name file)
+    find_program(SDEPTH_CLANGXX NAMES clang++)
+    if(SDEPTH_CLANGXX)
+        get_target_property(boost Boost::headers INTERFACE_INCLUDE_DIRECTORIES)
+        list(REMOVE_ITEM boost /usr/include)
+        list(TRANSFORM boost PREPEND -isystem)
+        add_test(NAME ${name} COMMAND "${SDEPTH_CLANGXX}" -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror
+                 "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/tests" ${boost} "${file}")
+    else()
+        add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: no clang++")
+        set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no clang")
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS compile TIMEOUT 300)
 endfunction()
