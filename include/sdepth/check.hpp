@@ -75,7 +75,7 @@ constexpr verdict check(const Dims& d) {
     bool reads_a_slot = false;
     bool slots_exist = false;
 
-    for (const run& r : formula::runs) {
+    for (const layer_run& r : formula::runs) {
         const long long layer = r.first + 1;
         if (r.times < 1) return {rule::repeat_of_nothing, layer, r.times};
         const detail::kind_facts& kind = facts[static_cast<std::size_t>(r.kind)];

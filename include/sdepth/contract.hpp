@@ -94,7 +94,7 @@ std::string layers_of_kind(int kind) {
     const auto flush = [&] {
         if (times > 0) text.append(text.empty() ? "" : ", ").append(layer_range(first, times));
     };
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         if (r.kind != kind) continue;
         if (times == 0 || r.first != first + times) {
             flush();
@@ -178,7 +178,7 @@ std::string contract_text(const run_record& record = {}) {
     detail::describe_sizes(sizes, M::dims);
     sizes.function("layers", M::layers);
     text += sizes.model();
-    detail::for_each_span<M>([](const run&) { return std::uint64_t{0}; },
+    detail::for_each_span<M>([](const layer_run&) { return std::uint64_t{0}; },
                              [&text](const detail::layer_span& span) {
                                  if (span.weights == span.first) return;
                                  text += "  layers " + detail::layer_range(span.first, span.times) +

@@ -75,7 +75,7 @@ constexpr param_counts count_params() {
     });
     std::array<count, M::kinds::size> owners{};  // layers of a kind with weights of their own
     int index = 0;
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         if (r.weights == index) owners[static_cast<std::size_t>(r.kind)] += r.times;
         ++index;
     }
@@ -249,7 +249,7 @@ constexpr flop_counts count_flops() {
     ratio paper;
     ratio paper_mixing;
     count slots;
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         const layer_flops& layer = layers[static_cast<std::size_t>(r.kind)];
         const ratio times(r.times);
         const ratio read(slots_read(slots.value(), layer.slots_written, r.times, layer.slots_read_at_most));
@@ -338,7 +338,7 @@ constexpr state_counts count_state() {
     const auto layers = for_each_kind<layer_state>(
         typename M::kinds{}, []<class L>(std::type_identity<L>) { return state_of_layer<L>(M::dims, R, P); });
     count kv, recurrent, recurrent_full, slots, slot_bytes;
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         const layer_state& layer = layers[static_cast<std::size_t>(r.kind)];
         const count times(r.times);
         kv += layer.kv * times;

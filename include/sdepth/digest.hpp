@@ -121,7 +121,7 @@ struct layer_span {
 template <class M, class KindOf, class F>
 constexpr void for_each_span(KindOf kind_of, F f) {
     layer_span span;
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         const std::uint64_t kind = kind_of(r);
         const long long weights = M::runs[static_cast<std::size_t>(r.weights)].first;
         if (span.times > 0 && kind == span.kind && weights == span.weights + span.times) {
@@ -140,7 +140,7 @@ constexpr std::uint64_t digest_of() {
     digest_sink sink;
     describe_sizes(sink, M::dims);
     const auto kinds = kind_digests(typename M::kinds{}, M::dims);
-    for_each_span<M>([&](const run& r) { return kinds[static_cast<std::size_t>(r.kind)]; },
+    for_each_span<M>([&](const layer_run& r) { return kinds[static_cast<std::size_t>(r.kind)]; },
                      [&](const layer_span& span) {
                          sink.hash.add(span.kind);
                          sink.hash.add(static_cast<std::uint64_t>(span.weights));

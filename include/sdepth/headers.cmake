@@ -63,6 +63,9 @@ set(SDEPTH_HEADERS
     corpus.hpp
     data.hpp
     log.hpp
+    checkpoint.hpp
+    diagnostics.hpp
+    trainer.hpp
     sdepth.hpp
 )
 

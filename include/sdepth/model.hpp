@@ -27,7 +27,7 @@ requires(!pattern<P>) struct judged<P, D> {
 template <class P>
 struct empty_formula {
     using kinds = type_list<>;
-    static constexpr std::array<run, 0> runs{};
+    static constexpr std::array<layer_run, 0> runs{};
     static constexpr long long layers = 0;
 };
 
@@ -59,7 +59,7 @@ struct Model {
     /// Items with a feed-forward part (the depth of the X-MoD paper's Table 7).
     static constexpr long long ffn_layers = [] {
         count with_ffn;
-        for (const run& r : runs) {
+        for (const layer_run& r : runs) {
             visit_type(kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 if (L::has_ffn) with_ffn += r.times;
             });

@@ -47,9 +47,10 @@ struct update_settings {
 
 /// Losses of a step. The language loss and every auxiliary loss stand apart.
 struct step_losses {
-    double language = 0;       ///< nats a target
-    double routing = 0;        ///< mean over sparse layers and rows, before its weight
-    double gradient_norm = 0;  ///< before clipping
+    double language = 0;          ///< nats a target
+    double routing = 0;           ///< mean over sparse layers and rows
+    double weighted_routing = 0;  ///< what of it enters the gradients
+    double gradient_norm = 0;     ///< before clipping
 };
 
 /// Model M on backend B with the memory of run R, allocated once.
@@ -117,7 +118,7 @@ class pipeline {
     /// Losses of the micro-batches since the last call; the weights follow the gradients, which then start from zero.
     /// Throws sdepth::error, and changes no weight, if a gradient is not finite.
     step_losses update(const update_settings& settings, const step_totals& totals) {
-        step_losses losses = read_losses(totals);
+        step_losses losses = this->losses(totals);
         backend_.squares({.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.squares});
         double squares = 0;
         read(backend_, &squares, batch_.squares, 1);
@@ -134,9 +135,51 @@ class pipeline {
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             if (M::runs[r].weights == static_cast<int>(r)) track_cuts(r);
         }
+        discard();
+        return losses;
+    }
+    /// Calls f(layer number from 0, its buffers, rows of ids a sequence) for each sparse layer of the last micro-batch.
+    template <class F>
+    void for_each_routed_layer(F f) {
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                if constexpr (layer_pass<L>::is_sparse) {
+                    for (long long i = 0; i < M::runs[r].times; ++i) {
+                        with_layer<L>(r, i, [&](auto&, const auto& saved) {
+                            f(M::runs[r].first + i, saved,
+                              row_capacity<L>(selection_rule::top, static_cast<int>(R.seq),
+                                              static_cast<int>(R.max_documents)));
+                        });
+                    }
+                }
+            });
+        }
+    }
+    /// Losses of the micro-batches so far.
+    step_losses losses(const step_totals& totals) {
+        step_losses sum;
+        read(backend_, &sum.language, batch_.loss, 1);
+        sum.language /= static_cast<double>(totals.targets);
+        std::vector<double> routing(static_cast<std::size_t>(sparse_layers<M>));
+        read(backend_, routing.data(), batch_.route_loss, sparse_layers<M>);
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                if constexpr (layer_pass<L>::is_sparse) {
+                    for (long long i = 0; i < M::runs[r].times; ++i) {
+                        const double mean = routing[static_cast<std::size_t>(sparse_before[r] + i)] /
+                                            (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
+                        sum.routing += mean;
+                        sum.weighted_routing += layer_pass<L>::policy.loss_weight * mean;
+                    }
+                }
+            });
+        }
+        return sum;
+    }
+    /// Forgets the micro-batches so far: gradients and sums start from zero.
+    void discard() {
         clear(backend_, parameters_.gradients, tensor_table<M>.elements);
         clear_sums();
-        return losses;
     }
 
     /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
@@ -356,18 +399,6 @@ class pipeline {
         clear(backend_, batch_.route_loss, sparse_layers<M>);
         clear(backend_, batch_.cut, sparse_layers<M>);
         clear(backend_, batch_.cut_groups, sparse_layers<M>);
-    }
-    step_losses read_losses(const step_totals& totals) {
-        step_losses losses;
-        read(backend_, &losses.language, batch_.loss, 1);
-        losses.language /= static_cast<double>(totals.targets);
-        std::vector<double> routing(static_cast<std::size_t>(sparse_layers<M>));
-        read(backend_, routing.data(), batch_.route_loss, sparse_layers<M>);
-        for (const double sum : routing) losses.routing += sum;
-        if (sparse_layers < M >> 0) {
-            losses.routing /= static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows);
-        }
-        return losses;
     }
     void update_tensor(const table_row& row, const update_settings& s, double clip) {
         const long long elements = row.tensor.elements().value();

@@ -161,7 +161,7 @@ struct plan {
     template <class F>
     static constexpr long long most_of(F bytes, selection_rule rule) {
         long long most = 0;
-        for (const run& r : M::runs) {
+        for (const layer_run& r : M::runs) {
             visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 const long long needed = bytes(layer<L>(rule));
                 most = needed > most ? needed : most;
@@ -173,7 +173,7 @@ struct plan {
     /// What the layers keep from forward to backward.
     static constexpr long long saved_bytes = [] {
         count sum;
-        for (const run& r : M::runs) {
+        for (const layer_run& r : M::runs) {
             visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 sum += count(r.times) * count(layer<L>(selection_rule::top).kept);
             });

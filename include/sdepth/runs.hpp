@@ -12,13 +12,13 @@
 namespace sdepth::inline v0 {
 
 /// Equal layers that follow each other.
-struct run {
+struct layer_run {
     int kind = 0;         ///< position in `runs_of<P>::kinds`
     long long first = 0;  ///< number of its first layer, from 0
     long long times = 0;  ///< layers in the run
     int weights = 0;      ///< the run that owns the weights: itself, or an earlier pass of a loop
 
-    friend constexpr bool operator==(const run&, const run&) = default;
+    friend constexpr bool operator==(const layer_run&, const layer_run&) = default;
 };
 
 namespace detail {
@@ -118,7 +118,7 @@ struct runs_of {
 
   private:
     struct sequence {
-        std::array<run, static_cast<std::size_t>(too_many ? 1 : size)> items{};
+        std::array<layer_run, static_cast<std::size_t>(too_many ? 1 : size)> items{};
         int filled = 0;
         long long depth = 0;
 

@@ -66,7 +66,7 @@ template <class M>
 constexpr long long count_rows() {
     long long rows = Ends::first(M::dims).size + Ends::last(M::dims).size;
     int index = 0;
-    for (const run& r : M::runs) {
+    for (const layer_run& r : M::runs) {
         if (r.weights == index++) {
             visit_type(typename M::kinds{}, r.kind,
                        [&]<class L>(std::type_identity<L>) { rows += layer_layout<L, M::dims>.rows.size; });
@@ -95,7 +95,7 @@ struct table {
         add(first, -1, 1, 0);
         elements = first.stride;
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            const run& of = M::runs[r];
+            const layer_run& of = M::runs[r];
             if (of.weights != static_cast<int>(r)) {
                 run_offsets[r] = run_offsets[static_cast<std::size_t>(of.weights)];
                 continue;

@@ -34,7 +34,7 @@ static_assert(!same(loop<2>(a), a * 2_c));
 static_assert(!same(a * 0_c + a, a), "a repeat of nothing stays visible to the check");
 
 template <class P>
-constexpr run run_at(P, std::size_t i) {
+constexpr layer_run run_at(P, std::size_t i) {
     return runs_of<P>::runs[i];
 }
 template <class P>
@@ -51,18 +51,18 @@ constexpr auto nested = a * 4_c + (b * 3_c + a) * 2_c;
 static_assert(layers(nested) == 12);
 static_assert(size(nested) == 5);
 static_assert(runs_of<std::remove_cvref_t<decltype(nested)>>::kinds::size == 2);
-static_assert(run_at(nested, 0) == run{0, 0, 4, 0});
-static_assert(run_at(nested, 1) == run{1, 4, 3, 1});
-static_assert(run_at(nested, 3) == run{1, 8, 3, 3});
-static_assert(run_at(nested, 4) == run{0, 11, 1, 4});
+static_assert(run_at(nested, 0) == layer_run{0, 0, 4, 0});
+static_assert(run_at(nested, 1) == layer_run{1, 4, 3, 1});
+static_assert(run_at(nested, 3) == layer_run{1, 8, 3, 3});
+static_assert(run_at(nested, 4) == layer_run{0, 11, 1, 4});
 
 // The second pass of a loop has the weights of the first; two repetitions of a loop do not share.
 constexpr auto looped = a + loop<2>(b * 3_c + a) * 2_c;
 static_assert(layers(looped) == 17);
-static_assert(run_at(looped, 3) == run{1, 5, 3, 1});
-static_assert(run_at(looped, 4) == run{0, 8, 1, 2});
-static_assert(run_at(looped, 5) == run{1, 9, 3, 5});
-static_assert(run_at(looped, 7) == run{1, 13, 3, 5});
+static_assert(run_at(looped, 3) == layer_run{1, 5, 3, 1});
+static_assert(run_at(looped, 4) == layer_run{0, 8, 1, 2});
+static_assert(run_at(looped, 5) == layer_run{1, 9, 3, 5});
+static_assert(run_at(looped, 7) == layer_run{1, 13, 3, 5});
 static_assert(run_at(loop<2>(loop<2>(a)), 3).weights == 0);
 
 // Depth is data: a thousand layers are one type and one element.

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+// The training loop: batch, step, log, evaluate, save. It knows pipelines and files, no layer. Rank 7.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sdepth/checkpoint.hpp"
+#include "sdepth/count.hpp"
+#include "sdepth/data.hpp"
+#include "sdepth/diagnostics.hpp"
+#include "sdepth/log.hpp"
+#include "sdepth/schedule.hpp"
+
+namespace sdepth::inline v0 {
+
+/// What a run is asked to do. Sizes of the model and of a micro-batch are in the pipeline's type.
+struct training_settings {
+    long long steps = 1000;
+    long long sequences = 0;  ///< of one optimiser step, a multiple of Run::batch; 0 = one micro-batch
+    optimiser kind = optimiser::adamw;
+    double rate = 1e-3;  ///< peak learning rate
+    double decay = 0.1;
+    double clip = 1;
+    std::uint64_t seed = 1;
+    long long evaluate_every = 0;      ///< steps; 0 = at the end only
+    long long save_every = 0;          ///< steps; 0 = at the end only
+    std::filesystem::path checkpoint;  ///< training file; empty = none
+    std::filesystem::path log;         ///< JSON Lines; empty = none
+};
+
+/// Held-out losses of one evaluation, nats a token, each over every held-out token once.
+struct evaluation {
+    double causal = 0;          ///< under the deployable threshold rule
+    double top = 0;             ///< under the training rule, which sees the future
+    route_report causal_route;  ///< masks of the pass under the threshold rule
+    route_report top_route;     ///< masks of the pass under the training rule
+    std::int64_t tokens = 0;
+
+    double gap() const { return causal - top; }
+};
+
+/// What a step reports while the run goes on.
+struct progress {
+    long long step = 0;  ///< steps done
+    step_losses losses;
+    double rate = 0;
+    double tokens_per_second = 0;
+    double seconds_left = 0;
+};
+
+/// A batch as the pipeline takes it: documents and padding only where there are any, for plain batches run faster.
+inline batch_view view_of(const token_batch& batch) {
+    const bool documents = std::any_of(batch.document.begin(), batch.document.end(), [](int d) { return d > 0; });
+    const bool padding = std::any_of(batch.live.begin(), batch.live.end(), [&](int n) { return n < batch.length; });
+    return {batch.tokens.data(), batch.targets.data(), documents ? batch.document.data() : nullptr,
+            padding ? batch.live.data() : nullptr};
+}
+
+namespace detail {
+
+// Copies the masks of one sparse layer to the observer.
+template <class Pipeline, class Saved>
+void observe_layer(Pipeline& pipeline, route_observer& observer, const token_batch& batch, long long layer,
+                   const Saved& saved) {
+    constexpr int sequences = static_cast<int>(Pipeline::run_sizes.batch);
+    constexpr int length = static_cast<int>(Pipeline::run_sizes.seq);
+    constexpr auto rows = static_cast<std::size_t>(sequences) * static_cast<std::size_t>(length);
+    std::vector<int> ids(rows), live(static_cast<std::size_t>(sequences));
+    std::vector<typename Pipeline::backend_type::precision::sum> logits(rows);
+    read(pipeline.backend(), ids.data(), saved.ids, static_cast<long long>(rows));
+    read(pipeline.backend(), live.data(), saved.live, sequences);
+    read(pipeline.backend(), logits.data(), saved.biased, static_cast<long long>(rows));
+    observer.observe(layer, sequences, length, length, ids.data(), live.data(), logits.data(), batch.live.data());
+}
+
+}  // namespace detail
+
+/// Evaluates a pipeline on a whole text.
+template <class Pipeline>
+evaluation evaluate(Pipeline& pipeline, const corpus& text, document_end end = document_end::next) {
+    using M = typename Pipeline::model;
+    constexpr Run r = Pipeline::run_sizes;
+    const batch_layout layout{.length = static_cast<int>(r.seq), .sequences = static_cast<int>(r.batch), .end = end};
+    const validation_batches batches(text, layout);
+    evaluation out;
+    token_batch batch;
+    const auto pass = [&](selection_rule rule, double& loss, route_report& route) {
+        route_observer observer;
+        out.tokens = 0;
+        for (std::uint64_t i = 0; i < batches.count(); ++i) {
+            batches.fill(i, batch);
+            out.tokens += batch.targets_count;
+            loss += pipeline.evaluate(view_of(batch), rule, [&](long long layer, const auto& saved) {
+                detail::observe_layer(pipeline, observer, batch, layer, saved);
+            });
+            observer.end_batch();
+        }
+        loss /= static_cast<double>(out.tokens);
+        route = observer.report();
+    };
+    pass(selection_rule::threshold, out.causal, out.causal_route);
+    if (sparse_layers<M> == 0) {
+        out.top = out.causal;
+    } else {
+        pass(selection_rule::top, out.top, out.top_route);
+    }
+    return out;
+}
+
+/// Trains a pipeline on a text.
+template <class Pipeline>
+class trainer {
+    using M = typename Pipeline::model;
+    static constexpr Run run_sizes = Pipeline::run_sizes;
+
+  public:
+    /// @param text     training text
+    /// @param held_out text of the evaluations
+    trainer(Pipeline& pipeline, corpus text, corpus held_out, const training_settings& settings)
+        : pipeline_(pipeline),
+          files_(pipeline),
+          held_out_(std::move(held_out)),
+          settings_(settings),
+          batches_(std::move(text), layout(settings), settings.seed) {
+        check_vocabulary(batches_.text(), "training");
+        check_vocabulary(held_out_, "held-out");
+        at_ = {.step = 0,
+               .steps = settings.steps,
+               .seed = settings.seed,
+               .sequences = static_cast<long long>(batches_.layout().sequences_per_step()),
+               .tokens = batches_.text().size(),
+               .kind = settings.kind,
+               .rate = settings.rate};
+    }
+
+    /// Starts from first values.
+    void start() { pipeline_.initialise(settings_.seed); }
+
+    /// Goes on from a training file. Throws sdepth::error if it was saved by a run with other settings.
+    void resume(const std::filesystem::path& path) {
+        const training_state stored = files_.load_training(path);
+        training_state own = at_;
+        own.step = stored.step;
+        if (!(stored == own)) throw error(path.string() + ": " + difference(stored, own));
+        at_ = stored;
+    }
+
+    const training_state& state() const { return at_; }
+    const training_batches& batches() const { return batches_; }
+
+    /// Runs to the last step, or until `stop` is set: then the step is finished and the run saved.
+    /// @param report    called after each step with `progress`
+    /// @param evaluated called after each evaluation with the step and `evaluation`
+    template <class Report, class Evaluated>
+    void run(const std::atomic<bool>& stop, Report report, Evaluated evaluated) {
+        std::optional<json_log> log;
+        if (!settings_.log.empty()) log.emplace(settings_.log, static_cast<std::uint64_t>(at_.step));
+        const auto begin = std::chrono::steady_clock::now();
+        const long long first = at_.step;
+        while (at_.step < at_.steps && !stop.load()) {
+            const progress now = step(begin, first);
+            if (log) write(*log, now);
+            report(now);
+            const bool last = at_.step == at_.steps;
+            if (last || (settings_.evaluate_every > 0 && at_.step % settings_.evaluate_every == 0)) {
+                const evaluation result = evaluate(pipeline_, held_out_);
+                if (log) write(*log, result);
+                evaluated(at_.step, result);
+            }
+            if (last || (settings_.save_every > 0 && at_.step % settings_.save_every == 0)) save();
+        }
+        if (at_.step < at_.steps) save();
+    }
+
+    /// Saves the training file, if the settings name one.
+    void save() {
+        if (!settings_.checkpoint.empty()) files_.save_training(settings_.checkpoint, at_);
+    }
+
+  private:
+    static batch_layout layout(const training_settings& settings) {
+        const long long sequences = settings.sequences == 0 ? run_sizes.batch : settings.sequences;
+        if (sequences < 1 || sequences % run_sizes.batch != 0) {
+            throw error("a step of " + std::to_string(sequences) + " sequences is no multiple of the micro-batch of " +
+                        std::to_string(run_sizes.batch) + "; change the batch");
+        }
+        if (settings.steps < 1) throw error("a run needs at least one step");
+        return {.length = static_cast<int>(run_sizes.seq),
+                .sequences = static_cast<int>(run_sizes.batch),
+                .micro_batches = static_cast<int>(sequences / run_sizes.batch),
+                .end = document_end::next};
+    }
+    static void check_vocabulary(const corpus& text, const std::string& which) {
+        if (text.vocabulary() <= static_cast<std::uint64_t>(M::dims.vocab)) return;
+        throw error("the " + which + " text has a vocabulary of " + std::to_string(text.vocabulary()) +
+                    ", the model one of " + std::to_string(M::dims.vocab) + "; set Dims::vocab or give other text");
+    }
+    static std::string difference(const training_state& stored, const training_state& own) {
+        const auto says = [](const std::string& what, const auto& a, const auto& b) {
+            return "was saved by a run with " + what + " " + a + ", this run has " + b +
+                   "; resume with the same settings";
+        };
+        using std::to_string;
+        if (stored.steps != own.steps) return says("steps", to_string(stored.steps), to_string(own.steps));
+        if (stored.seed != own.seed) return says("seed", to_string(stored.seed), to_string(own.seed));
+        if (stored.sequences != own.sequences) {
+            return says("sequences a step", to_string(stored.sequences), to_string(own.sequences));
+        }
+        if (stored.tokens != own.tokens) return says("text tokens", to_string(stored.tokens), to_string(own.tokens));
+        if (stored.rate != own.rate) return says("learning rate", to_string(stored.rate), to_string(own.rate));
+        return says("optimiser", std::string(stored.kind == optimiser::muon ? "muon" : "adamw"),
+                    std::string(own.kind == optimiser::muon ? "muon" : "adamw"));
+    }
+
+    progress step(std::chrono::steady_clock::time_point begin, long long first) {
+        const int micro_batches = batches_.layout().micro_batches;
+        micro_.resize(static_cast<std::size_t>(micro_batches));
+        step_totals totals;
+        for (int m = 0; m < micro_batches; ++m) {
+            token_batch& batch = micro_[static_cast<std::size_t>(m)];
+            batches_.fill(static_cast<std::uint64_t>(at_.step), m, batch);
+            totals.targets += batch.targets_count;
+            for (const int live : batch.live) totals.rows += live;
+        }
+        if (totals.targets == 0) throw error("step " + std::to_string(at_.step + 1) + ": no token has a target");
+        for (const token_batch& batch : micro_) pipeline_.accumulate(view_of(batch), totals);
+
+        const cosine_schedule schedule{.peak = settings_.rate, .steps = at_.steps};
+        progress now{.step = at_.step + 1, .losses = {}, .rate = schedule.at(at_.step)};
+        now.losses = pipeline_.update({.kind = settings_.kind,
+                                       .rate = now.rate,
+                                       .decay = settings_.decay,
+                                       .clip = settings_.clip,
+                                       .step = at_.step + 1},
+                                      totals);
+        ++at_.step;
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        const auto done = static_cast<double>(at_.step - first);
+        now.tokens_per_second = done * static_cast<double>(batches_.layout().tokens_per_step()) / spent.count();
+        now.seconds_left = spent.count() / done * static_cast<double>(at_.steps - at_.step);
+        return now;
+    }
+
+    static void write(json_log& log, const progress& now) {
+        log.write({{"step", now.step - 1},
+                   {"loss", now.losses.language},
+                   {"route_loss", now.losses.routing},
+                   {"gradient_norm", now.losses.gradient_norm},
+                   {"learning_rate", now.rate},
+                   {"tokens_per_second", now.tokens_per_second}});
+    }
+    void write(json_log& log, const evaluation& result) const {
+        const route_report& causal = result.causal_route;
+        log.write({{"step", at_.step - 1},
+                   {"causal_loss", result.causal},
+                   {"top_loss", result.top},
+                   {"gap", result.gap()},
+                   {"held_out_tokens", result.tokens},
+                   {"agreement", result.top_route.agreement},
+                   {"rate", causal.rate},
+                   {"coverage", causal.coverage},
+                   {"jaccard", causal.jaccard},
+                   {"updates", std::span<const double>(causal.updates)},
+                   {"rate_of_layer", std::span<const double>(causal.rate_of_layer)}});
+    }
+
+    Pipeline& pipeline_;
+    checkpoint<Pipeline> files_;
+    corpus held_out_;
+    training_settings settings_;
+    training_batches batches_;
+    training_state at_;
+    std::vector<token_batch> micro_;
+};
+
+}  // namespace sdepth::inline v0
