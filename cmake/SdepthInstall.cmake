@@ -15,5 +15,6 @@ configure_package_config_file(cmake/sdepthConfig.cmake.in "${CMAKE_CURRENT_BINAR
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/sdepthConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/sdepthConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/sdepthConfigVersion.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/SdepthOpenblas.cmake"
         DESTINATION "${sdepth_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/sdepth")

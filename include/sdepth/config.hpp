@@ -14,3 +14,8 @@
 #else
 #define SDEPTH_HOST_DEVICE
 #endif
+
+// 1 where host<float> multiplies matrices with OpenBLAS's CBLAS; the CMake targets set it where they find one.
+#if !defined(SDEPTH_CBLAS)
+#define SDEPTH_CBLAS 0
+#endif

@@ -56,7 +56,18 @@ set(SDEPTH_HEADERS
     passes/layer.hpp
     plan.hpp
     initialise.hpp
+    kernels/host/parallel.hpp
+    kernels/host/vector.hpp
+    kernels/host/gemm.hpp
     kernels/host/attention.hpp
+    kernels/host/linear.hpp
+    kernels/host/norm.hpp
+    kernels/host/rotary.hpp
+    kernels/host/ffn.hpp
+    kernels/host/ends.hpp
+    kernels/host/route.hpp
+    kernels/host/update.hpp
+    kernels/host/host.hpp
     pipeline.hpp
     safetensors.hpp
     token_file.hpp

@@ -9,22 +9,12 @@
 #include <vector>
 
 #include "sdepth/error.hpp"
+#include "sdepth/kernels/host/vector.hpp"
 #include "sdepth/ops/attention.hpp"
 
 namespace sdepth::inline v0::on_host {
 
 namespace detail {
-
-// Sum of a[c] b[c]; eight running sums, so that a compiler may use vector instructions without reordering.
-template <class T>
-T dot(const T* a, const T* b, int n) {
-    T part[8] = {};
-    int c = 0;
-    for (; c + 8 <= n; c += 8)
-        for (int u = 0; u < 8; ++u) part[u] += a[c + u] * b[c + u];
-    for (; c < n; ++c) part[0] += a[c] * b[c];
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-}
 
 template <class T>
 void check(const AttentionArgs<T>& a) {

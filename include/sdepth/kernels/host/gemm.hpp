@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Matrix products on the host: one source for every scalar, and OpenBLAS for float where SDEPTH_CBLAS says so. The
+// order of every sum is fixed, whatever the number of threads. Rank 5.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sdepth/config.hpp"
+#include "sdepth/error.hpp"
+#include "sdepth/kernels/host/parallel.hpp"
+
+#if SDEPTH_CBLAS
+#include <cblas.h>
+#endif
+
+namespace sdepth::inline v0::on_host {
+
+/// A matrix in row-major memory, `stride` numbers from row to row; `transposed`: it stands for its transpose.
+template <class T>
+struct operand {
+    const T* data = nullptr;
+    int stride = 0;
+    bool transposed = false;
+
+    /// Where the element (row, col) of what it stands for lies.
+    const T* at(std::ptrdiff_t row, std::ptrdiff_t col) const {
+        return transposed ? data + col * stride + row : data + row * stride + col;
+    }
+};
+
+/// c = alpha a b + beta c, a [rows, depth], b [depth, cols], c [rows, cols]. With beta = 0 c is not read.
+template <class T>
+struct product {
+    int rows = 0, cols = 0, depth = 0;
+    operand<T> a{}, b{};
+    T* c = nullptr;
+    int stride = 0;  // of c
+    T alpha = 1, beta = 0;
+};
+
+namespace detail {
+
+// Rows and columns of the tile of c that stays in registers, and the sizes of the packed blocks of a and b.
+template <class T>
+struct tile {
+    static constexpr int rows = 6, cols = static_cast<int>(32 / sizeof(T));
+    static constexpr int block_rows = 16 * rows, block_cols = 64 * cols, block_depth = 256;
+};
+
+// Packs [rows, depth] of `from` at (row, p) into strips of `height` rows, depth-major, zero beyond the matrix.
+template <int height, class T, class At>
+void pack(int rows, int depth, const At& at, T* to) {
+    for (int strip = 0; strip < rows; strip += height)
+        for (int p = 0; p < depth; ++p)
+            for (int r = 0; r < height; ++r) *to++ = strip + r < rows ? *at(strip + r, p) : T{0};
+}
+
+template <class T>
+void multiply_built_in(const product<T>& m) {
+    using tiles = tile<T>;
+    for (int i = 0; i < m.rows; ++i) {
+        T* c = m.c + std::ptrdiff_t{i} * m.stride;
+        for (int j = 0; j < m.cols; ++j) c[j] = m.beta == T{0} ? T{0} : m.beta * c[j];
+    }
+    const int most_rows = std::min(tiles::block_rows, m.rows + tiles::rows);
+    const int most_cols = std::min(tiles::block_cols, m.cols + tiles::cols);
+    const int most_depth = std::min(tiles::block_depth, m.depth);
+    std::vector<T> a(static_cast<std::size_t>(most_rows) * static_cast<std::size_t>(most_depth));
+    std::vector<T> b(static_cast<std::size_t>(most_cols) * static_cast<std::size_t>(most_depth));
+    for (int j0 = 0; j0 < m.cols; j0 += tiles::block_cols) {
+        const int cols = std::min(tiles::block_cols, m.cols - j0);
+        for (int p0 = 0; p0 < m.depth; p0 += tiles::block_depth) {
+            const int depth = std::min(tiles::block_depth, m.depth - p0);
+            pack<tiles::cols>(
+                cols, depth, [&](int j, int p) { return m.b.at(p0 + p, j0 + j); }, b.data());
+            for (int i0 = 0; i0 < m.rows; i0 += tiles::block_rows) {
+                const int rows = std::min(tiles::block_rows, m.rows - i0);
+                pack<tiles::rows>(
+                    rows, depth, [&](int i, int p) { return m.a.at(i0 + i, p0 + p); }, a.data());
+                for (int j = 0; j < cols; j += tiles::cols)
+                    for (int i = 0; i < rows; i += tiles::rows) {
+                        T sum[tiles::rows][tiles::cols] = {};
+                        const T* left = a.data() + std::ptrdiff_t{i} * depth;
+                        const T* right = b.data() + std::ptrdiff_t{j} * depth;
+                        for (int p = 0; p < depth; ++p, left += tiles::rows, right += tiles::cols)
+                            for (int r = 0; r < tiles::rows; ++r)
+                                for (int s = 0; s < tiles::cols; ++s) sum[r][s] += left[r] * right[s];
+                        for (int r = 0; r < std::min(tiles::rows, rows - i); ++r) {
+                            T* c = m.c + std::ptrdiff_t{i0 + i + r} * m.stride + j0 + j;
+                            for (int s = 0; s < std::min(tiles::cols, cols - j); ++s) c[s] += m.alpha * sum[r][s];
+                        }
+                    }
+            }
+        }
+    }
+}
+
+}  // namespace detail
+
+/// One product on the calling thread.
+template <class T>
+void multiply(const product<T>& m) {
+    if (m.rows < 1 || m.cols < 1) return;
+#if SDEPTH_CBLAS
+    if constexpr (std::is_same_v<T, float>) {
+        if (m.depth > 0) {
+            cblas_sgemm(CblasRowMajor, m.a.transposed ? CblasTrans : CblasNoTrans,
+                        m.b.transposed ? CblasTrans : CblasNoTrans, m.rows, m.cols, m.depth, m.alpha, m.a.data,
+                        m.a.stride, m.b.data, m.b.stride, m.beta, m.c, m.stride);
+            return;
+        }
+    }
+#endif
+    detail::multiply_built_in(m);
+}
+
+/// One product on all threads: strips of its longer side, of a size that depends on that side alone.
+template <class T>
+void multiply(workers& team, const product<T>& m) {
+    const bool by_rows = m.rows >= m.cols;
+    const int side = by_rows ? m.rows : m.cols;
+    const int size = std::max(64, ((side + 15) / 16 + 15) / 16 * 16);
+    team.run((side + size - 1) / size, [&](int strip) {
+        product<T> part = m;
+        const int first = strip * size, count = std::min(size, side - first);
+        (by_rows ? part.rows : part.cols) = count;
+        part.c += by_rows ? std::ptrdiff_t{first} * m.stride : std::ptrdiff_t{first};
+        if (by_rows)
+            part.a.data = m.a.at(first, 0);
+        else
+            part.b.data = m.b.at(0, first);
+        multiply(part);
+    });
+}
+
+/// Prepares the library that multiplies floats: one thread inside each call, for the workers share out the calls
+/// (process-wide), and a check against the built-in product, which old OpenBLAS builds fail on newer processors.
+/// Nothing to do without OpenBLAS.
+inline void prepare_products() {
+#if SDEPTH_CBLAS
+    openblas_set_num_threads(1);
+    constexpr int rows = 37, cols = 29, depth = 300;
+    std::vector<float> a(rows * depth), b(depth * cols), got(rows * cols), want(rows * cols);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 37 % 31) - 15;
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i * 41 % 29) - 14;
+    // Small integers: every product and sum is exact, in any order.
+    for (const bool a_turned : {false, true})
+        for (const bool b_turned : {false, true}) {
+            product<float> m{rows,
+                             cols,
+                             depth,
+                             {a.data(), a_turned ? rows : depth, a_turned},
+                             {b.data(), b_turned ? depth : cols, b_turned},
+                             got.data(),
+                             cols};
+            multiply(m);
+            m.c = want.data();
+            detail::multiply_built_in(m);
+            if (got != want)
+                throw error(
+                    std::string("host<float>: sgemm of ") + openblas_get_config() +
+                    " gives wrong products on this processor; update OpenBLAS, set OPENBLAS_CORETYPE to an older "
+                    "one, or build with SDEPTH_CBLAS=OFF");
+        }
+#endif
+}
+
+}  // namespace sdepth::inline v0::on_host

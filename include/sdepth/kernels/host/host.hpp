@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// The host backend: every operation of ops/ in plain C++20, and memory. host<double> is the oracle of every check,
+// host<float> what runs without a GPU. Rank 5.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+
+#include "sdepth/error.hpp"
+#include "sdepth/kernels/host/attention.hpp"
+#include "sdepth/kernels/host/ends.hpp"
+#include "sdepth/kernels/host/ffn.hpp"
+#include "sdepth/kernels/host/linear.hpp"
+#include "sdepth/kernels/host/norm.hpp"
+#include "sdepth/kernels/host/rotary.hpp"
+#include "sdepth/kernels/host/route.hpp"
+#include "sdepth/kernels/host/update.hpp"
+#include "sdepth/precision.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Owned memory of the host backend, aligned to 256 bytes.
+class host_memory {
+  public:
+    static constexpr std::align_val_t alignment{256};
+
+    /// Contents are indeterminate. Throws sdepth::error where the machine has too little.
+    explicit host_memory(std::size_t bytes) : bytes_(bytes) {
+        void* data = ::operator new(bytes, alignment, std::nothrow);
+        if (data == nullptr)
+            throw error("host memory: " + std::to_string(bytes) +
+                        " bytes are not to be had; make batch or model smaller");
+        data_.reset(static_cast<std::byte*>(data));
+    }
+    std::byte* data() const { return data_.get(); }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    struct release {
+        void operator()(std::byte* data) const { ::operator delete(data, alignment); }
+    };
+    std::unique_ptr<std::byte, release> data_;
+    std::size_t bytes_;
+};
+
+/// The backend. Results do not depend on the number of threads. One operation at a time: an object is not shared by
+/// threads of the caller.
+template <class T>
+class host {
+  public:
+    using precision = uniform_precision<T>;
+    using memory = host_memory;
+
+    /// `threads` = 0: one per core. Throws sdepth::error where the machine's OpenBLAS fails its check.
+    explicit host(int threads = 0) : team_(threads) {
+        if constexpr (std::is_same_v<T, float>) on_host::prepare_products();
+    }
+    int threads() const { return team_.threads(); }
+
+    memory allocate(std::size_t bytes) { return memory(bytes); }
+    void zero(void* to, std::size_t bytes) { std::memset(to, 0, bytes); }
+    void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+    void to_device(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+    void from_device(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+    void linear(const LinearArgs<precision>& a) { on_host::linear<T>(team_, a); }
+    void linear_backward(const LinearBackwardArgs<precision>& a) { on_host::linear_backward<T>(team_, a); }
+
+    void rms_norm(const RmsNormArgs<precision>& a) { on_host::rms_norm<T>(team_, a); }
+    void rms_norm_backward(const RmsNormBackwardArgs<precision>& a) { on_host::rms_norm_backward<T>(team_, a); }
+    void gather(const GatherArgs<precision>& a) { on_host::gather<T>(team_, a); }
+    void scatter(const ScatterArgs<precision>& a) { on_host::scatter<T>(team_, a); }
+    void add(const AddArgs<precision>& a) { on_host::add<T>(team_, a); }
+
+    void qk_prepare(const QkPrepareArgs<precision>& a) { on_host::qk_prepare<T>(team_, a); }
+    void qk_prepare_backward(const QkPrepareBackwardArgs<precision>& a) { on_host::qk_prepare_backward<T>(team_, a); }
+    void attention(const AttentionArgs<T>& a) { on_host::attention_forward(a); }
+    void attention_backward(const AttentionBackwardArgs<T>& a) { on_host::attention_backward(a); }
+
+    void swiglu(const SwigluArgs<precision>& a) { on_host::swiglu<T>(team_, a); }
+    void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_host::swiglu_backward<T>(team_, a); }
+    void activation(const ActivationArgs<precision>& a) { on_host::activation<T>(team_, a); }
+    void activation_backward(const ActivationBackwardArgs<precision>& a) { on_host::activation_backward<T>(team_, a); }
+
+    void embed(const EmbedArgs<precision>& a) { on_host::embed<T>(team_, a); }
+    void embed_backward(const EmbedBackwardArgs<precision>& a) { on_host::embed_backward<T>(team_, a); }
+    void head_loss(const HeadLossArgs<precision>& a) { on_host::head_loss<T>(team_, a); }
+
+    void route_logits(const RouteLogitsArgs<precision>& a) { on_host::route_logits<T>(team_, a); }
+    void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
+        on_host::route_logits_backward<T>(team_, a);
+    }
+    void select(const SelectArgs<precision>& a) { on_host::select<T>(team_, a); }
+    void visibility(const VisibilityArgs& a) { on_host::visibility(team_, a); }
+    void scatter_residual(const ScatterResidualArgs<precision>& a) { on_host::scatter_residual<T>(team_, a); }
+    void scatter_residual_backward(const ScatterResidualBackwardArgs<precision>& a) {
+        on_host::scatter_residual_backward<T>(team_, a);
+    }
+    void route_loss(const RouteLossArgs<precision>& a) { on_host::route_loss<T>(team_, a); }
+    void track_cut(const TrackCutArgs<precision>& a) { on_host::track_cut<T>(a); }
+
+    void squares(const SquaresArgs<precision>& a) { on_host::squares<T>(team_, a); }
+    void adamw(const AdamwArgs<precision>& a) { on_host::adamw<T>(team_, a); }
+    void muon(const MuonArgs<precision>& a) { on_host::muon<T>(team_, a); }
+
+  private:
+    on_host::workers team_;
+};
+
+}  // namespace sdepth::inline v0
