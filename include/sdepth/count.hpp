@@ -12,6 +12,40 @@
 
 namespace sdepth::inline v0 {
 
+// ---- depth ----------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// One value for each layer kind of a model: depth costs arithmetic on few numbers, never another look at a layer.
+template <class T, class... Ls, class F>
+constexpr std::array<T, sizeof...(Ls)> for_each_kind(type_list<Ls...>, F f) {
+    return {f(std::type_identity<Ls>{})...};
+}
+
+template <class L>
+constexpr long long sparsity_of() {
+    if constexpr (requires { L::sparsity; }) {
+        return L::sparsity;
+    } else {
+        return 1;
+    }
+}
+
+template <class M>
+constexpr ratio count_active_layers() {
+    const auto shares = for_each_kind<ratio>(typename M::kinds{},
+                                             []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
+    ratio sum;
+    for (const layer_run& r : M::runs) sum += shares[static_cast<std::size_t>(r.kind)] * ratio(r.times);
+    return sum;
+}
+
+}  // namespace detail
+
+/// Layers that a token passes on average: a sparse layer counts 1/K. `M::layers` is the physical depth.
+template <class M>
+inline constexpr ratio active_layers = detail::count_active_layers<M>();
+
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
 /// Parameter counts. Conventions: architecture.md section 3, docs/notation.md.
@@ -29,12 +63,6 @@ struct param_counts {
 };
 
 namespace detail {
-
-/// One value for each layer kind of a model: depth costs arithmetic on few numbers, never another look at a layer.
-template <class T, class... Ls, class F>
-constexpr std::array<T, sizeof...(Ls)> for_each_kind(type_list<Ls...>, F f) {
-    return {f(std::type_identity<Ls>{})...};
-}
 
 constexpr bool is_matrix(const tensor_row& row) {
     return row.use == role::embedding || (row.scope != row_scope::none && row.use != role::router);
@@ -170,15 +198,6 @@ constexpr count slots_read(long long before, long long each, long long times, lo
         sum += at_most == 0 ? readable : std::min(readable, at_most);
     }
     return sum;
-}
-
-template <class L>
-constexpr long long sparsity_of() {
-    if constexpr (requires { L::sparsity; }) {
-        return L::sparsity;
-    } else {
-        return 1;
-    }
 }
 
 template <class L>

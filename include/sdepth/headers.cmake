@@ -14,6 +14,7 @@ set(SDEPTH_HEADERS
     sha256.hpp
     schedule.hpp
     rows.hpp
+    routing_reference.hpp
     precision.hpp
     law.hpp
     law_runs.hpp
