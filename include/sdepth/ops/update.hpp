@@ -2,6 +2,10 @@
 // Arguments of the optimiser's operations on one tensor (or several of one shape). Rank 5.
 #pragma once
 
+#include <cmath>
+
+#include "sdepth/config.hpp"
+
 namespace sdepth::inline v0 {
 
 /// sum += squares of `count` gradients, in double.
@@ -28,7 +32,7 @@ struct AdamwArgs {
 };
 
 /// Muon (Jordan et al. 2024; RMS match as Liu et al. 2025): momentum, Nesterov, Newton-Schulz orthogonalisation of each
-/// [rows, cols] matrix in five steps, update scaled by match * sqrt(max(rows, cols)).
+/// [rows, cols] matrix in five steps, update scaled to a root mean square of match * rate (muon_scale).
 template <class P>
 struct MuonArgs {
     long long matrices = 1;
@@ -48,6 +52,16 @@ struct MuonArgs {
 constexpr long long muon_scratch(long long rows, long long cols) {
     const long long least = rows < cols ? rows : cols;
     return 2 * rows * cols + 2 * least * least;
+}
+
+/// What the orthogonalised matrix X is multiplied by, with `squares` = sum of X^2, before the rate. Exact singular
+/// values 1 would need match * sqrt(max(rows, cols)); five steps leave them between .68 and 1.2, so the rest of the way
+/// to a root mean square of `match` is measured. It is at most 3/2: a matrix of low rank is not blown up.
+template <class P>
+double muon_scale(const MuonArgs<P>& a, double squares) {
+    const double least = a.rows < a.cols ? a.rows : a.cols, most = a.rows < a.cols ? a.cols : a.rows;
+    const double rest = squares > 0 ? std::sqrt(least / squares) : 1;
+    return a.match * std::sqrt(most) * (rest < 1.5 ? rest : 1.5);
 }
 
 }  // namespace sdepth::inline v0

@@ -85,8 +85,7 @@ void muon(workers& team, const MuonArgs<uniform_precision<T>>& a) {
     T* gram = turned + size;
     T* polynomial = gram + static_cast<long long>(least) * least;
     const T momentum = static_cast<T>(a.momentum), scale = static_cast<T>(a.grad_scale);
-    const T rate = static_cast<T>(a.rate), keep = static_cast<T>(1 - a.rate * a.decay);
-    const T match = static_cast<T>(a.match * std::sqrt(static_cast<double>(std::max(a.rows, a.cols))));
+    const T keep = static_cast<T>(1 - a.rate * a.decay);
     for (long long matrix = 0; matrix < a.matrices; ++matrix) {
         T* weight = a.weight + matrix * size;
         T* first = a.first + matrix * size;
@@ -125,8 +124,9 @@ void muon(workers& team, const MuonArgs<uniform_precision<T>>& a) {
                                       static_cast<T>(3.4445)});
             std::swap(x, turned);
         }
+        const T change = static_cast<T>(a.rate * muon_scale(a, detail::sum_of_squares(team, x, size)));
         detail::for_parts(team, size, [&](long long begin, long long end) {
-            for (long long i = begin; i < end; ++i) weight[i] = keep * weight[i] - rate * match * x[i];
+            for (long long i = begin; i < end; ++i) weight[i] = keep * weight[i] - change * x[i];
         });
     }
 }
