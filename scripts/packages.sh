@@ -3,7 +3,7 @@
 # Installs what the tests and examples need on Debian or Ubuntu: packages.sh [lint] [fuzz] [interop]. The base set is always in.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build python3 catch2 libboost-dev libopenblas-dev libpcre2-dev clang git)
+packages=(g++ libcli11-dev cmake ninja-build python3 catch2 libboost-dev libopenblas-dev libpcre2-dev clang git)
 for set in "$@"; do
     case "$set" in
         lint) packages+=(clang-format clang-tidy) ;;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// What trainers print: the model and its memory, one line of progress, an evaluation; and Ctrl-C as a request to stop.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "sdepth/sdepth.hpp"
+#include "sdepth/trainer.hpp"
+
+namespace examples {
+
+/// Set by Ctrl-C (SIGINT) or SIGTERM: the step is finished, the run saved. A second one ends the program at once.
+inline std::atomic<bool>& stop_requested() {
+    static std::atomic<bool> stop{false};
+    return stop;
+}
+inline void stop_on_interrupt() {
+    const auto handler = [](int signal) {
+        stop_requested() = true;
+        std::signal(signal, SIG_DFL);
+    };
+    std::signal(SIGINT, handler);
+    std::signal(SIGTERM, handler);
+}
+
+/// FLOP/s of a large matrix product on this backend, the peak that progress is a share of.
+template <class Backend>
+double measured_peak(Backend& backend) {
+    using T = typename Backend::precision;
+    constexpr int n = 1024;
+    constexpr double flop = 2.0 * n * n * n;
+    typename T::activation *x = nullptr, *y = nullptr;
+    typename T::weight* w = nullptr;
+    sdepth::carver sizes;
+    sizes(x, n * n), sizes(y, n * n), sizes(w, n * n);
+    auto memory = backend.allocate(static_cast<std::size_t>(sizes.bytes()));
+    sdepth::carver take(memory.data());
+    take(x, n * n), take(y, n * n), take(w, n * n);
+    std::vector<typename T::activation> values(n * n);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<typename T::activation>(
+            sdepth::random_normal(1, sdepth::random_use::check, 0, static_cast<std::uint64_t>(i)));
+    }
+    sdepth::write(backend, x, values.data(), n * n);
+    sdepth::write(backend, w, reinterpret_cast<typename T::weight*>(values.data()), n * n);
+    double best = 0;
+    for (int i = 0; i < 5; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        backend.linear({.rows = {1, {n, nullptr}}, .inputs = n, .outputs = n, .x = x, .weight = w, .y = y});
+        sdepth::read(backend, values.data(), y, 1);  // waits for the product
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        if (flop / spent.count() > best) best = flop / spent.count();
+    }
+    return best;
+}
+
+/// Counts of the model and bytes of the plan.
+template <class Pipeline>
+void print_model() {
+    using M = typename Pipeline::model;
+    using memory = sdepth::plan<M, typename Pipeline::backend_type, Pipeline::run_sizes>;
+    constexpr auto counts = sdepth::params<M>;
+    constexpr double mib = 1024.0 * 1024.0;
+    std::printf("%lld layers, %lld parameters, %.0f active a token\n", M::layers, counts.total, counts.active.value());
+    std::printf("memory %.1f MiB: parameters %.1f, batch %.1f, saved rows %.1f, scratch %.1f\n",
+                static_cast<double>(memory::peak_bytes) / mib, static_cast<double>(memory::parameter_bytes) / mib,
+                static_cast<double>(memory::batch_bytes) / mib, static_cast<double>(memory::saved_bytes) / mib,
+                static_cast<double>(memory::scratch_bytes) / mib);
+}
+
+/// "3:07" or "1:02:33".
+inline std::string clock_text(double seconds) {
+    const auto s = static_cast<long long>(seconds + 0.5);
+    char text[32];
+    if (s < 3600) {
+        std::snprintf(text, sizeof text, "%lld:%02lld", s / 60, s % 60);
+    } else {
+        std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    }
+    return text;
+}
+
+inline void print_progress(const sdepth::progress& now, long long steps, double useful_per_token, double peak) {
+    std::printf(
+        "step %5lld/%lld  loss %.4f  route %.4f  norm %.2f  rate %.2e  %6.0f tok/s  %4.1f %% of peak  %s left\n",
+        now.step, steps, now.losses.language, now.losses.routing, now.losses.gradient_norm, now.rate,
+        now.tokens_per_second, 100 * now.tokens_per_second * useful_per_token / peak,
+        clock_text(now.seconds_left).c_str());
+    std::fflush(stdout);
+}
+
+/// Both rules side by side, and what the masks did.
+inline void print_evaluation(long long step, const sdepth::evaluation& e, bool sparse) {
+    std::printf("step %5lld  held-out loss %.4f nats/token (causal)", step, e.causal);
+    if (sparse) {
+        std::printf(
+            ", %.4f (training rule), gap %+.4f\n            masks agree %.3f  rate %.3f  coverage %.3f  Jaccard %.3f  "
+            "updates",
+            e.top, e.gap(), e.top_route.agreement, e.causal_route.rate, e.causal_route.coverage,
+            e.causal_route.jaccard);
+        for (const double share : e.causal_route.updates) std::printf(" %.3f", share);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+}  // namespace examples

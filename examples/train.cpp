@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Trains a small X-MoD model on text, byte by byte, with no GPU. The formula is the model: change it and compile.
+#include <cstdio>
+
+#include "common/console.hpp"
+#include "common/train_options.hpp"
+#include "sdepth/kernels/host/host.hpp"
+#include "sdepth/sdepth.hpp"
+#include "sdepth/trainer.hpp"
+
+using namespace sdepth;
+using namespace sdepth::literals;
+
+// Two dense layers, then twice: four layers that each take a quarter of the tokens, and a dense anchor.
+constexpr auto formula = dense * 2_c + (sparse<4> * 4_c + dense) * 2_c;
+using M = Model<formula, Dims{.width = 128, .head_dim = 32, .heads = 4, .kv_heads = 2, .ffn = 384, .vocab = 256}>;
+constexpr Run run{.seq = 256, .batch = 8};
+
+static_assert(M::layers == 12);
+static_assert(counted<params<M>.total, 2'429'832>());
+
+int main(int argc, char** argv) try {
+    examples::train_options defaults;
+    defaults.run.steps = 600;
+    defaults.run.kind = optimiser::muon;
+    defaults.run.rate = 1e-2;
+    defaults.run.evaluate_every = 200;
+    const auto options = examples::read_train_options(argc, argv, defaults);
+    examples::stop_on_interrupt();
+
+    host<float> backend(options.threads);
+    pipeline<M, host<float>, run> model(backend);
+    examples::print_model<decltype(model)>();
+    const double peak = examples::measured_peak(backend);
+
+    const corpus text = corpus::open(options.data);
+    const corpus_split parts = options.held_out.empty() ? text.split(options.held_out_share)
+                                                        : corpus_split{text, corpus::open(options.held_out)};
+    trainer training(model, parts.training, parts.held_out, options.run);
+    options.resume ? training.resume(options.run.checkpoint) : training.start();
+
+    constexpr double useful = flops<M, run>.useful.per_token().value();
+    training.run(
+        examples::stop_requested(),
+        [&](const progress& now) {
+            if (now.step == 1 || now.step % options.print_every == 0 || now.step == options.run.steps) {
+                examples::print_progress(now, options.run.steps, useful, peak);
+            }
+        },
+        [](long long step, const evaluation& e) { examples::print_evaluation(step, e, sparse_layers<M> > 0); });
+    if (examples::stop_requested()) std::printf("stopped after step %lld; --resume goes on\n", training.state().step);
+    return 0;
+} catch (const error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+}
