@@ -39,6 +39,7 @@ set(SDEPTH_HEADERS
     count.hpp
     digest.hpp
     contract.hpp
+    report.hpp
     tensor_table.hpp
     carve.hpp
     presets.hpp
