@@ -48,7 +48,7 @@ inline constexpr ratio active_layers = detail::count_active_layers<M>();
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
-/// Parameter counts. Conventions: architecture.md section 3, docs/notation.md.
+/// Parameter counts; docs/notation.md says what each leaves out.
 struct param_counts {
     long long total = 0;  ///< every trained number
     long long state = 0;  ///< untrained numbers that the model file keeps (tracked cuts, expert biases)
