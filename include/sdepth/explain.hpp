@@ -108,6 +108,24 @@ constexpr bool widths_agree() {
     static_assert(layer_width == model_width, "sdepth: a layer's width differs from Dims::width: make them equal");
     return true;
 }
+template <long long sparse_layers, long long divided_by>
+constexpr bool stride_gives_whole_layers() {
+    static_assert(never_value<sparse_layers, divided_by>,
+                  "sdepth: a planned block has stride x sparsity sparse layers: make it a positive whole number");
+    return true;
+}
+template <long long prefix, long long active>
+constexpr bool prefix_within_budget() {
+    static_assert(never_value<prefix, active>,
+                  "sdepth: a plan's prefix must lie within 0 and its active layers: change .prefix or .active");
+    return true;
+}
+template <long long depth, long long divided_by>
+constexpr bool active_depth_is_whole() {
+    static_assert(depth >= 1 && divided_by == 1,
+                  "sdepth: no model of equal active depth: make sparse layers of a kind a multiple of K");
+    return true;
+}
 template <long long layer, long long a, long long b>
 constexpr bool layer_own() {
     static_assert(never_value<a, b>, "sdepth: a layer's own check failed: see check() of that layer for the numbers");
@@ -176,6 +194,12 @@ constexpr bool report() {
         return depth_has_slots<layer>();
     } else if constexpr (broken == rule::widths_agree) {
         return widths_agree<layer, a, b>();
+    } else if constexpr (broken == rule::stride_gives_whole_layers) {
+        return stride_gives_whole_layers<a, b>();
+    } else if constexpr (broken == rule::prefix_within_budget) {
+        return prefix_within_budget<a, b>();
+    } else if constexpr (broken == rule::active_depth_is_whole) {
+        return active_depth_is_whole<a, b>();
     } else if constexpr (broken == rule::layer_own) {
         return layer_own<layer, a, b>();
     } else if constexpr (broken == rule::counts_fit) {

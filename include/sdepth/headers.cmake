@@ -42,6 +42,8 @@ set(SDEPTH_HEADERS
     report.hpp
     tensor_table.hpp
     carve.hpp
+    planner.hpp
+    partner.hpp
     presets.hpp
     ops/attention.hpp
     ops/linear.hpp

@@ -15,3 +15,8 @@
 #include "sdepth/count.hpp"     // params<M>, flops<M, Run>, state<M, Run>, counted<got, want>()
 #include "sdepth/digest.hpp"    // digest<M>
 #include "sdepth/model.hpp"     // Model<formula, Dims{...}>
+
+// From a budget to a model, and to the models that it is compared with.
+#include "sdepth/law.hpp"      // residual, estimate, best_of
+#include "sdepth/partner.hpp"  // equal_active<M>, equal_flops<M, Run>, equal_params<M>, matched, alignment
+#include "sdepth/planner.hpp"  // planned<x_mod_plan{...}>, tokens_for<M, Run>(compute)

@@ -9,25 +9,28 @@ namespace sdepth::inline v0 {
 /// One entry a rule; `docs/diagnostics.md` has one section for each, by the same name.
 enum class rule {
     none,
-    lacks_member,              ///< a layer type lacks a member of `layer.hpp`
-    repeat_of_nothing,         ///< a repeat or loop of less than one
-    too_many_runs,             ///< the formula unrolls to more runs than can be walked
-    size_not_positive,         ///< a size that a layer needs is missing or not positive
-    kv_heads_divide_heads,     ///< query heads are not a multiple of key and value heads
-    rotary_head_dim_is_even,   ///< rotary phases pair the elements of a head
-    window_is_positive,        ///< an attention window below zero
-    sparsity_at_least_one,     ///< K below 1
-    sparse_in_sparse,          ///< a sparse layer wraps a sparse layer
-    sparse_needs_anchor,       ///< sparse layers that no anchor follows, with a bias that only anchors clear
-    full_kv_needs_attention,   ///< full-KV context around a mixer that has no keys
-    experts_within_range,      ///< experts per token not within 1..E
-    top_one_not_renormalised,  ///< one expert with a renormalised weight: the weight is the constant 1
-    capacity_not_negative,     ///< a capacity factor below zero
-    channels_divide_heads,     ///< channels of a recurrent mixer are not a multiple of its heads or groups
-    depth_has_slots,           ///< depth attention that no earlier layer writes slots for
-    widths_agree,              ///< a layer of another width than the model's
-    layer_own,                 ///< a rule of a user's layer
-    counts_fit,                ///< a count does not fit 63 bits
+    lacks_member,               ///< a layer type lacks a member of `layer.hpp`
+    repeat_of_nothing,          ///< a repeat or loop of less than one
+    too_many_runs,              ///< the formula unrolls to more runs than can be walked
+    size_not_positive,          ///< a size that a layer needs is missing or not positive
+    kv_heads_divide_heads,      ///< query heads are not a multiple of key and value heads
+    rotary_head_dim_is_even,    ///< rotary phases pair the elements of a head
+    window_is_positive,         ///< an attention window below zero
+    sparsity_at_least_one,      ///< K below 1
+    sparse_in_sparse,           ///< a sparse layer wraps a sparse layer
+    sparse_needs_anchor,        ///< sparse layers that no anchor follows, with a bias that only anchors clear
+    full_kv_needs_attention,    ///< full-KV context around a mixer that has no keys
+    experts_within_range,       ///< experts per token not within 1..E
+    top_one_not_renormalised,   ///< one expert with a renormalised weight: the weight is the constant 1
+    capacity_not_negative,      ///< a capacity factor below zero
+    channels_divide_heads,      ///< channels of a recurrent mixer are not a multiple of its heads or groups
+    depth_has_slots,            ///< depth attention that no earlier layer writes slots for
+    widths_agree,               ///< a layer of another width than the model's
+    stride_gives_whole_layers,  ///< a planned block of A K sparse layers, where A K is not a positive whole number
+    prefix_within_budget,       ///< a plan whose prefix is negative or more than its active layers
+    active_depth_is_whole,      ///< a partner of equal active depth, where that depth is a fraction
+    layer_own,                  ///< a rule of a user's layer
+    counts_fit,                 ///< a count does not fit 63 bits
 };
 
 /// Names a size of `Dims` or of a policy, in `rule::size_not_positive`.

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Models to compare a model with, as types; what is equal between two models and what is not, as exact ratios. Rank 4.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "sdepth/count.hpp"
+#include "sdepth/layers/block.hpp"
+#include "sdepth/model.hpp"
+
+namespace sdepth::inline v0 {
+
+namespace detail {
+
+template <class M>
+constexpr ratio count_active_depth() {
+    ratio mixers;
+    ratio ffns;
+    for (const layer_run& r : M::runs) {
+        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+            const ratio passed(r.times, sparsity_of<L>());
+            if (L::has_mixer) mixers += passed;
+            if (L::has_ffn) ffns += passed;
+        });
+    }
+    return mixers.value() < ffns.value() ? ffns : mixers;
+}
+
+// Matrix weights that one token passes, embedding and head included.
+template <class M>
+constexpr ratio count_active_matrices() {
+    const auto of = [](const tensor_rows& rows) {
+        ratio sum;
+        for (const tensor_row& row : rows) {
+            if (is_matrix(row)) sum += row.active * ratio(row.elements());
+        }
+        return sum;
+    };
+    const auto layers = for_each_kind<ratio>(typename M::kinds{},
+                                             [&]<class L>(std::type_identity<L>) { return of(L::tensors(M::dims)); });
+    ratio sum = of(Ends::first(M::dims)) + of(Ends::last(M::dims));
+    for (const layer_run& r : M::runs) sum += ratio(r.times) * layers[static_cast<std::size_t>(r.kind)];
+    return sum;
+}
+
+// The whole number n >= 1 for which first + (n - 1) step comes nearest to wanted; the smaller of two equally near.
+constexpr long long nearest_steps(ratio wanted, ratio first, ratio step) {
+    if (step == ratio(0)) return 1;  // of a model that broke a rule
+    const double n = (wanted.value() - first.value()) / step.value();
+    const long long below = n < 0 ? 0 : static_cast<long long>(n);
+    return 1 + below + (n - static_cast<double>(below) > 0.5 ? 1 : 0);
+}
+
+// N layers L of sizes D, as a partner of M. A model that broke a rule is its own partner: its one error is enough.
+template <class M, class L, long long N, Dims D = evaluated(M::dims), bool = M::valid>
+struct stack_for {
+    using type = M;
+};
+template <class M, class L, long long N, Dims D>
+struct stack_for<M, L, N, D, true> {
+    using type = Model<typename repeated<L, N>::type{}, evaluated(D)>;
+};
+
+constexpr Dims with_ffn(Dims d, long long ffn) {
+    d.ffn = ffn;
+    return d;
+}
+
+template <class M>
+constexpr long long whole_active_depth() {
+    constexpr ratio depth = M::valid ? count_active_depth<M>() : ratio(1);
+    static_assert(explain::active_depth_is_whole<depth.num(), depth.den()>());
+    return depth.den() == 1 && depth.num() > 0 ? depth.num() : 1;
+}
+
+// A struct, as `match` below: in a function template, nvcc 13 misprints R even when evaluated.
+template <class M, Run R, class L>
+struct depth_of_equal_flops {
+    static constexpr ratio layer = flops<typename stack_for<M, L, 1>::type, evaluated(R)>.paper.sequence;
+    static constexpr long long value = nearest_steps(flops<M, evaluated(R)>.paper.sequence, layer, layer);
+};
+
+template <class M, class L>
+constexpr long long depth_of_equal_params() {
+    const long long one = params<typename stack_for<M, L, 1>::type>.total;
+    const long long two = params<typename stack_for<M, L, 2>::type>.total;
+    return nearest_steps(params<M>.total, one, two - one);
+}
+
+template <class M, long long Multiple, class L>
+constexpr long long ffn_of_equal_params() {
+    constexpr long long depth = whole_active_depth<M>();
+    constexpr long long one = params<typename stack_for<M, L, depth, with_ffn(M::dims, Multiple)>::type>.total;
+    constexpr long long two = params<typename stack_for<M, L, depth, with_ffn(M::dims, 2 * Multiple)>::type>.total;
+    static_assert(!M::valid || two > one,
+                  "sdepth: the partner's layer does not widen with Dims::ffn: use equal_params instead");
+    return Multiple * nearest_steps(params<M>.total, one, two - one);
+}
+
+}  // namespace detail
+
+// ---- partners -------------------------------------------------------------------------------------------------------
+
+/// Active-equivalent depth: mixers that a token passes on average, or feed-forward parts if they are more.
+template <class M>
+inline constexpr ratio active_depth = detail::count_active_depth<M>();
+
+/// The model of as many layers L as M has active ones, with M's sizes: the dense model of equal active depth. It is the
+/// partner at equal training FLOPs (it sees fewer tokens, `matched`) and at equal tokens (it costs more FLOPs).
+/// An error if the active depth is not whole.
+template <class M, class L = Dense>
+using equal_active = typename detail::stack_for<M, L, detail::whole_active_depth<M>()>::type;
+
+/// The model of layers L whose FLOPs per token (`paper`) come nearest to M's; the shallower of two equally near. Equal
+/// training FLOPs are then equal tokens too, up to `matched`.
+template <class M, Run R, class L = Dense>
+using equal_flops =
+    typename detail::stack_for<M, L, detail::depth_of_equal_flops<M, detail::evaluated(R), L>::value>::type;
+
+/// The model of layers L whose total parameters come nearest to M's, of M's width; the shallower of two equally near.
+template <class M, class L = Dense>
+using equal_params = typename detail::stack_for<M, L, detail::depth_of_equal_params<M, L>()>::type;
+
+/// The same of M's active depth, with a wider feed-forward part: `Dims::ffn` is the multiple of `Multiple` whose total
+/// comes nearest; the narrower of two equally near.
+template <class M, long long Multiple = 64, class L = Dense>
+using equal_params_wider =
+    typename detail::stack_for<M, L, detail::whole_active_depth<M>(),
+                               detail::with_ffn(M::dims, detail::ffn_of_equal_params<M, Multiple, L>())>::type;
+
+// ---- what is equal --------------------------------------------------------------------------------------------------
+
+/// Two models of the same training FLOPs, or of the same tokens. The product of the two ratios is 1.
+struct matched_ratios {
+    ratio flops;   ///< FLOPs per token, the first over the second; of whole runs at equal tokens
+    ratio tokens;  ///< tokens at equal training FLOPs, the first over the second
+};
+
+namespace detail {
+
+template <class M, class P, Run R, bool = M::valid&& P::valid>
+struct match {
+    static constexpr matched_ratios value{1, 1};
+};
+template <class M, class P, Run R>
+struct match<M, P, R, true> {
+    static constexpr ratio quotient = flops<M, evaluated(R)>.paper.sequence / flops<P, evaluated(R)>.paper.sequence;
+    static constexpr matched_ratios value{quotient, ratio(1) / quotient};
+};
+
+}  // namespace detail
+
+/// phi/phi_D and D/D_D of the X-MoD paper for M against P, forward, in its convention.
+template <class M, class P, Run R>
+inline constexpr matched_ratios matched = detail::match<M, P, detail::evaluated(R)>::value;
+
+/// One quantity of two models.
+struct aligned_axis {
+    std::string_view name;
+    ratio first{};
+    ratio second{};
+
+    constexpr bool equal() const { return first == second; }
+    /// First over second; 1 if both are 0, `count::largest` if the second alone is.
+    constexpr ratio quotient() const {
+        if (second == ratio(0)) return first == ratio(0) ? ratio(1) : ratio(count::largest);
+        return first / second;
+    }
+};
+
+/// The seven axes on which a comparison can be unfair, for a pair of models trained with equal FLOPs.
+struct alignment_table {
+    aligned_axis active;     ///< matrix weights that a token passes
+    aligned_axis compute;    ///< training FLOPs per token, 3 x `paper`
+    aligned_axis inference;  ///< `forward` FLOPs per token
+    aligned_axis kv;         ///< expected bytes of keys and values per token, bf16
+    aligned_axis total;      ///< trained parameters
+    aligned_axis tokens;     ///< at equal training FLOPs, relative to the second
+    aligned_axis depth;      ///< layers one after the other
+
+    constexpr std::array<aligned_axis, 7> axes() const {
+        return {active, compute, inference, kv, total, tokens, depth};
+    }
+};
+
+/// The table for any two models.
+template <class M1, class M2, Run R>
+inline constexpr alignment_table alignment{
+    {"active parameters", detail::count_active_matrices<M1>(), detail::count_active_matrices<M2>()},
+    {"training FLOPs per token", ratio(3) * flops<M1, detail::evaluated(R)>.paper.per_token(),
+     ratio(3) * flops<M2, detail::evaluated(R)>.paper.per_token()},
+    {"inference FLOPs per token", flops<M1, detail::evaluated(R)>.forward.per_token(),
+     flops<M2, detail::evaluated(R)>.forward.per_token()},
+    {"key and value bytes per token", state<M1, detail::evaluated(R)>.kv_expected / ratio(R.seq),
+     state<M2, detail::evaluated(R)>.kv_expected / ratio(R.seq)},
+    {"total parameters", params<M1>.total, params<M2>.total},
+    {"tokens at equal training FLOPs", matched<M1, M2, detail::evaluated(R)>.tokens, 1},
+    {"layers", M1::layers, M2::layers}};
+
+}  // namespace sdepth::inline v0
