@@ -38,6 +38,7 @@ struct Run {
     long long document = 0;       ///< mean document length for counts; 0 = one document a sequence
     long long max_documents = 1;  ///< documents that a sequence can hold
     long long ranks = 1;          ///< devices that share a step
+    long long context = 0;        ///< tokens that a decoded sequence can reach; 0 = seq
     recompute replay = recompute::none;
 
     friend constexpr bool operator==(const Run&, const Run&) = default;

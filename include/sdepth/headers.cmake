@@ -53,6 +53,7 @@ set(SDEPTH_HEADERS
     ops/ends.hpp
     ops/route.hpp
     ops/update.hpp
+    ops/decode.hpp
     passes/view.hpp
     passes/attention.hpp
     passes/ffn.hpp
@@ -68,11 +69,13 @@ set(SDEPTH_HEADERS
     kernels/host/norm.hpp
     kernels/host/rotary.hpp
     kernels/host/ffn.hpp
+    kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp
     kernels/host/update.hpp
     kernels/host/host.hpp
     pipeline.hpp
+    decoder.hpp
     safetensors.hpp
     token_file.hpp
     corpus.hpp

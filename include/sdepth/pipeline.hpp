@@ -110,9 +110,8 @@ class pipeline {
         head(1.0 / static_cast<double>(totals.targets), true);
         norm_backward();
         for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, totals);
-        backend_.embed_backward({.forward = embedding(),
-                                 .grad_x = batch_.grad_x,
-                                 .grad_table = gradient(first_end("model.embed_tokens.weight"))});
+        backend_.embed_backward(
+            {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(embedding_place)});
     }
 
     /// Losses of the micro-batches since the last call; the weights follow the gradients, which then start from zero.
@@ -210,7 +209,7 @@ class pipeline {
                              .inputs = width,
                              .outputs = static_cast<int>(M::dims.vocab),
                              .x = batch_.y + first * width,
-                             .weight = weight(head_place()),
+                             .weight = weight(head_place),
                              .y = batch_.logits});
             read(backend_, out.data() + first * M::dims.vocab, batch_.logits, rows * M::dims.vocab);
         }
@@ -221,23 +220,13 @@ class pipeline {
   private:
     // ---- tensors of the ends ----
 
-    static consteval tensor_place first_end(std::string_view name) {
-        return end_place(row_layout{Ends::first(M::dims)}, name, 0);
-    }
-    static consteval tensor_place last_end(std::string_view name) {
-        return end_place(row_layout{Ends::last(M::dims)}, name, tensor_table<M>.last_end);
-    }
-    static consteval tensor_place end_place(const row_layout& layout, std::string_view name, long long start) {
-        for (int i = 0; i < layout.rows.size; ++i) {
-            if (layout.rows.items[i].name == name) {
-                return {start + layout.offsets[static_cast<std::size_t>(i)], layout.rows.items[i].elements().value()};
-            }
-        }
-        return {};
-    }
-    static consteval tensor_place head_place() {
-        return M::dims.tied ? first_end("model.embed_tokens.weight") : last_end("lm_head.weight");
-    }
+    static constexpr row_layout first_end{Ends::first(M::dims)};
+    static constexpr row_layout last_end{Ends::last(M::dims)};
+    static constexpr tensor_place embedding_place = first_end.place("model.embed_tokens.weight", 0);
+    static constexpr tensor_place last_norm_place = last_end.place("model.norm.weight", tensor_table<M>.last_end);
+    static constexpr tensor_place head_place =
+        M::dims.tied ? embedding_place : last_end.place("lm_head.weight", tensor_table<M>.last_end);
+
     weight_type* weight(tensor_place place) const { return parameters_.weights + place.offset; }
     typename B::precision::gradient* gradient(tensor_place place) const {
         return parameters_.gradients + mirrored<M>(place.offset, place.elements);
@@ -262,7 +251,7 @@ class pipeline {
                 .width = width,
                 .vocab = static_cast<int>(M::dims.vocab),
                 .tokens = batch_.tokens,
-                .table = weight(first_end("model.embed_tokens.weight")),
+                .table = weight(embedding_place),
                 .x = batch_.x};
     }
     void embed() {
@@ -274,7 +263,7 @@ class pipeline {
                 .width = width,
                 .epsilon = Ends::norm_epsilon,
                 .x = batch_.x,
-                .weight = weight(last_end("model.norm.weight")),
+                .weight = weight(last_norm_place),
                 .y = batch_.y,
                 .rstd = batch_.rstd};
     }
@@ -288,11 +277,11 @@ class pipeline {
                             .vocab = static_cast<int>(M::dims.vocab),
                             .scale = scale,
                             .y = batch_.y,
-                            .weight = weight(head_place()),
+                            .weight = weight(head_place),
                             .targets = batch_.targets,
                             .loss_sum = batch_.loss,
                             .grad_y = training ? batch_.grad_y : nullptr,
-                            .grad_weight = training ? gradient(head_place()) : nullptr,
+                            .grad_weight = training ? gradient(head_place) : nullptr,
                             .logits = batch_.logits,
                             .chunk = detail::logit_rows(R)});
     }
@@ -301,7 +290,7 @@ class pipeline {
         backend_.rms_norm_backward({.forward = last_norm(),
                                     .grad_y = batch_.grad_y,
                                     .grad_x = batch_.grad_x,
-                                    .grad_weight = gradient(last_end("model.norm.weight"))});
+                                    .grad_weight = gradient(last_norm_place)});
     }
 
     stream<B> current_stream() const {
@@ -339,21 +328,10 @@ class pipeline {
         f(worker, memory.saved);
     }
 
-    // The bias clears before a layer that is an anchor, or that begins a new stretch by policy.
-    template <class L>
-    void clear_bias(long long sparse_index) {
-        if constexpr (layer_pass<L>::is_sparse) {
-            constexpr long long every = layer_pass<L>::policy.clear_every;
-            if (every > 0 && sparse_index % every == 0) clear(backend_, batch_.bias, R.batch * R.seq);
-        } else if constexpr (L::has_mixer && L::has_ffn) {
-            clear(backend_, batch_.bias, R.batch * R.seq);
-        }
-    }
-
     void forward_run(std::size_t r) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             for (long long i = 0; i < M::runs[r].times; ++i) {
-                clear_bias<L>(sparse_before[r] + i);
+                if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i,
                               [&](auto& worker, const auto&) { worker.forward(selection_rule::top, sums_of(r, i)); });
             }
@@ -377,7 +355,7 @@ class pipeline {
             visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
                 for (long long i = 0; i < M::runs[r].times; ++i) {
                     const auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
-                    clear_bias<L>(sparse_before[r] + i);
+                    if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                     at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
                                 [&](auto& worker, const auto& saved) {
                                     worker.forward(rule, sums_of(r, i));
@@ -440,13 +418,13 @@ class pipeline {
             using pass = layer_pass<L>;
             if constexpr (pass::is_sparse && pass::policy.cut == threshold::tracked) {
                 constexpr row_layout layout = layer_layout<L, M::dims>;
-                backend_.track_cut(
-                    {.layers = M::runs[r].times,
-                     .stride = layout.stride,
-                     .rate = pass::policy.cut_rate,
-                     .cut_sum = batch_.cut + sparse_before[r],
-                     .cut_groups = batch_.cut_groups + sparse_before[r],
-                     .cut = parameters_.weights + tensor_table<M>.run_offsets[r] + layout.at("router.cut")});
+                backend_.track_cut({.layers = M::runs[r].times,
+                                    .stride = layout.stride,
+                                    .rate = pass::policy.cut_rate,
+                                    .cut_sum = batch_.cut + sparse_before[r],
+                                    .cut_groups = batch_.cut_groups + sparse_before[r],
+                                    .cut = parameters_.weights + tensor_table<M>.run_offsets[r] +
+                                           layout.place("router.cut", 0).offset});
             }
         });
     }

@@ -23,6 +23,12 @@ constexpr long long padded(count elements) {
 
 }  // namespace detail
 
+/// Where a tensor lies.
+struct tensor_place {
+    long long offset = -1;  ///< elements from the start of a layer or region; -1: there is no such tensor
+    long long elements = 0;
+};
+
 /// Offsets of one layer's tensors from the layer's start, in elements.
 struct row_layout {
     tensor_rows rows;
@@ -35,12 +41,14 @@ struct row_layout {
             stride += detail::padded(rows.items[i].elements());
         }
     }
-    /// Offset of the tensor of this name; -1 if the layer has none.
-    constexpr long long at(std::string_view name) const {
+    /// Place of the tensor of this name in a region where the layer starts at `start`; offset -1 if it has none.
+    constexpr tensor_place place(std::string_view name, long long start) const {
         for (int i = 0; i < rows.size; ++i) {
-            if (rows.items[i].name == name) return offsets[static_cast<std::size_t>(i)];
+            if (rows.items[i].name == name) {
+                return {start + offsets[static_cast<std::size_t>(i)], rows.items[i].elements().value()};
+            }
         }
-        return -1;
+        return {};
     }
 };
 

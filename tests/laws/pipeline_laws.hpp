@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sdepth/decoder.hpp"
 #include "sdepth/kernels/host/host.hpp"
 #include "sdepth/pipeline.hpp"
 #include "sdepth/random.hpp"
@@ -180,6 +181,45 @@ void prefix_is_independent(std::uint64_t seed = 5) {
         INFO("suffix from row " << cut);
         CHECK(equal);
         CHECK(moved);
+    }
+}
+
+/// Decoding token by token, and in passes of several tokens, gives the logits of the full causal evaluation.
+template <class M, Run R>
+void decoding_equals_evaluation(std::uint64_t seed = 6) {
+    subject<M, R> model(seed);
+    const auto batch = random_batch::of<M, R>(seed, false);
+    const auto full = model.model().logits(batch.view(false));
+    const auto seq = static_cast<std::size_t>(R.seq), vocab = static_cast<std::size_t>(M::dims.vocab);
+    host<double> backend(1);
+    constexpr Run passes{.seq = 4, .batch = R.batch, .context = R.seq};
+    decoder<M, host<double>, passes> text(backend);
+    std::copy_n(model.weights(), tensor_table<M>.elements, text.parameters().weights);
+
+    // Sequence 0 starts with `head` tokens at once, the others one later each; then all go on token by token.
+    for (const std::size_t head : {std::size_t{1}, std::size_t{3}, std::size_t{9}, seq}) {
+        text.reset();
+        std::vector<std::size_t> done(static_cast<std::size_t>(R.batch), 0);
+        for (std::size_t pass = 0; pass < seq + static_cast<std::size_t>(R.batch); ++pass) {
+            std::vector<std::vector<int>> next(done.size());
+            for (std::size_t b = 0; b < done.size(); ++b) {
+                const std::size_t wanted = pass < b ? 0 : pass == b ? head : 1;
+                for (std::size_t i = 0; i < wanted && done[b] + i < seq; ++i) {
+                    next[b].push_back(batch.tokens[b * seq + done[b] + i]);
+                }
+                done[b] += next[b].size();
+            }
+            const auto logits = text.extend(next);
+            for (std::size_t b = 0; b < done.size(); ++b) {
+                if (next[b].empty()) continue;
+                for (std::size_t v = 0; v < vocab; ++v) {
+                    const double expected = full[(b * seq + done[b] - 1) * vocab + v];
+                    INFO("sequence " << b << ", row " << done[b] - 1 << ", first pass " << head << ", logit " << v);
+                    REQUIRE(std::abs(logits[b][v] - expected) <= 1e-10 * std::max(1.0, std::abs(expected)));
+                }
+            }
+        }
+        CHECK(done == std::vector<std::size_t>(done.size(), seq));
     }
 }
 

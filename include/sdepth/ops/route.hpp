@@ -54,7 +54,7 @@ struct SelectArgs {
     int* ids = nullptr;               // [B, capacity]
     int* live = nullptr;              // [B]
     double* cut_sum = nullptr;        // += midpoint between last chosen and first unchosen v, over groups with both
-    long long* cut_groups = nullptr;  // += number of those groups
+    long long* cut_groups = nullptr;  // += number of those groups; both null: not measured
 };
 
 /// First and last visible key row of each query row, for AttentionArgs: causal, inside the query's document, at most
@@ -64,11 +64,13 @@ struct VisibilityArgs {
     batch_rows keys;         // with `full_keys` all rows of the sequence, else the same as queries
     bool full_keys = false;  // key row j is position j, else position ids[j]
     int window = 0;
-    const int* ids = nullptr;        // [B, queries.each.capacity], position of each query row
-    const int* documents = nullptr;  // [B, L], document of a position, rising; null: one a sequence
-    int sequence = 0;                // L
-    int* first = nullptr;            // [B, queries.each.capacity]
-    int* last = nullptr;             // the same; dead rows get an empty range
+    const int* ids = nullptr;            // [B, queries.each.capacity], position of each query row
+    const int* documents = nullptr;      // [B, L], document of a position, rising; null: one a sequence
+    int sequence = 0;                    // L
+    const int* key_positions = nullptr;  // [B, keys.each.capacity], rising; null: as above. With them ids are positions
+                                         // in the whole sequence, and there are no documents
+    int* first = nullptr;  // [B, queries.each.capacity]
+    int* last = nullptr;   // the same; dead rows get an empty range
 };
 
 /// How a sparse layer adds its branches to the residual stream.

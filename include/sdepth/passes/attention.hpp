@@ -90,7 +90,11 @@ struct mixer_pass<Attention<P>> {
             backend.qk_prepare(queries<T>(d, in, w, s));
             backend.qk_prepare(keys<T>(d, in, w, s));
         }
-        backend.attention(core<T>(d, in, s));
+        if (in.cache.k == nullptr) {
+            backend.attention(core<T>(d, in, s));
+        } else {
+            backend.attention(on_cache(backend, d, in, s));
+        }
         backend.linear(output<T>(d, in, w, s, a));
     }
 
@@ -142,6 +146,37 @@ struct mixer_pass<Attention<P>> {
     }
 
   private:
+    // Appends the pass's keys and values to the cache and looks at all of them.
+    template <class B>
+    static auto on_cache(B& backend, const Dims& d, const mixer_rows<B>& in, const saved<B>& s) {
+        using T = typename B::precision;
+        const kv_cache<B>& cache = in.cache;
+        backend.cache({.rows = in.key_rows,
+                       .width = static_cast<int>(d.kv() * d.head_dim),
+                       .capacity = cache.capacity,
+                       .k = s.k,
+                       .v = s.v,
+                       .positions = in.key_positions,
+                       .cached_k = cache.k,
+                       .cached_v = cache.v,
+                       .cached_positions = cache.positions,
+                       .count = cache.count});
+        AttentionArgs<typename T::activation> args = core<T>(d, in, s);
+        args.keys = {cache.capacity, cache.count};
+        args.k = cache.k;
+        args.v = cache.v;
+        args.window = 0;
+        backend.visibility({.queries = in.rows,
+                            .keys = {in.rows.batch, args.keys},
+                            .window = in.window,
+                            .ids = in.positions,
+                            .key_positions = cache.positions,
+                            .first = in.first_room,
+                            .last = in.last_room});
+        args.first = in.first_room;
+        args.last = in.last_room;
+        return args;
+    }
     template <class T, class View>
     static LinearArgs<T> projection(const Dims& d, const batch_rows& rows, const typename T::activation* x,
                                     const View& w, tensor_place weight, tensor_place bias, long long heads,

@@ -21,6 +21,9 @@ struct stream {
     activation* x = nullptr;         ///< [B, L, d], the residual stream
     activation* grad_x = nullptr;    ///< [B, L, d]
     sum* bias = nullptr;             ///< [B, L], token-choice bias
+    const int* start = nullptr;      ///< decoding: [B], rows of each sequence before these; else null
+    int* positions = nullptr;        ///< decoding: room for [B, L]
+    int* key_positions = nullptr;    ///< decoding: room for [B, L]
 };
 
 /// Sums that sparse layers leave behind, one row a layer: what the tracked cut and the log read.
@@ -55,6 +58,18 @@ constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
     const long long top = ceil_div(seq, pass::sparsity);
     const long long most = pass::policy.scope == selection_scope::document ? top + max_documents : top;
     return static_cast<int>(most < seq ? most : seq);
+}
+
+/// Whether the token-choice bias clears before layer L, the sparse layer of that index if it is one: at anchors, and
+/// every so many sparse layers where the policy says so.
+template <class L>
+constexpr bool clears_bias(long long sparse_index) {
+    if constexpr (layer_pass<L>::is_sparse) {
+        constexpr long long every = layer_pass<L>::policy.clear_every;
+        return every > 0 && sparse_index % every == 0;
+    } else {
+        return L::has_mixer && L::has_ffn;
+    }
 }
 
 /// Buffers of one layer that live from its forward to its backward.
@@ -124,8 +139,8 @@ class layer_worker {
 
   public:
     layer_worker(B& backend, const View& weights, const stream<B>& st, const layer_saved<L, B>& s,
-                 const layer_scratch<L, B>& t, int capacity)
-        : backend_(backend), w_(weights), st_(st), s_(s), t_(t) {
+                 const layer_scratch<L, B>& t, int capacity, const kv_cache<B>& cache = {})
+        : backend_(backend), w_(weights), st_(st), s_(s), t_(t), cache_(cache) {
         const int* live = pass::is_sparse ? s.live : st.rows.each.live;
         rows_ = {st.rows.batch, {capacity, live}};
         ids_ = pass::is_sparse ? s.ids : st.every_row;
@@ -134,7 +149,7 @@ class layer_worker {
     /// x += gated branches at the chosen rows, b += increment there.
     void forward(selection_rule rule, const route_sums& sums) {
         if constexpr (pass::is_sparse) choose(rule, sums);
-        find_visibility();
+        st_.start != nullptr ? find_positions() : find_visibility();
         backend_.gather(gathered(st_.x, s_.block.x));
         block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block);
         backend_.scatter_residual(residual());
@@ -214,7 +229,25 @@ class layer_worker {
                              .first = s_.first,
                              .last = s_.last});
     }
+    // Decoding: a row's place in the whole sequence, for its rotary phase and for the cache.
+    void find_positions() {
+        backend_.positions({.rows = rows_, .ids = ids_, .start = st_.start, .positions = st_.positions});
+        if (pass::full_keys) {
+            backend_.positions(
+                {.rows = st_.rows, .ids = st_.every_row, .start = st_.start, .positions = st_.key_positions});
+        }
+    }
     mixer_rows<B> mixer_in() const {
+        if (st_.start != nullptr) {
+            return {.rows = rows_,
+                    .key_rows = pass::full_keys ? st_.rows : rows_,
+                    .positions = st_.positions,
+                    .key_positions = pass::full_keys ? st_.key_positions : st_.positions,
+                    .window = window(),
+                    .cache = cache_,
+                    .first_room = s_.first,
+                    .last_room = s_.last};
+        }
         const bool visible = needs_visibility();
         return {.rows = rows_,
                 .key_rows = pass::full_keys ? st_.rows : rows_,
@@ -284,6 +317,7 @@ class layer_worker {
     stream<B> st_;
     layer_saved<L, B> s_;
     layer_scratch<L, B> t_;
+    kv_cache<B> cache_;
     batch_rows rows_;
     const int* ids_ = nullptr;
 };

@@ -21,12 +21,6 @@ struct extents {
     constexpr long long own_rows() const { return static_cast<long long>(batch) * capacity; }
 };
 
-/// Where a tensor lies inside its layer.
-struct tensor_place {
-    long long offset = -1;  ///< -1: the layer has no such tensor
-    long long elements = 0;
-};
-
 /// The tensors of one layer of kind L, as weights and as gradients.
 template <class L, class M, class B>
 class layer_view {
@@ -40,15 +34,8 @@ class layer_view {
     layer_view(weight_type* weights, gradient_type* gradients, long long start)
         : weights_(weights), gradients_(gradients), start_(start) {}
 
-    static consteval tensor_place at(std::string_view name) {
-        const row_layout& layout = layer_layout<L, M::dims>;
-        for (int i = 0; i < layout.rows.size; ++i) {
-            if (layout.rows.items[i].name == name) {
-                return {layout.offsets[static_cast<std::size_t>(i)], layout.rows.items[i].elements().value()};
-            }
-        }
-        return {};
-    }
+    /// Place of a tensor inside the layer.
+    static consteval tensor_place at(std::string_view name) { return layer_layout<L, M::dims>.place(name, 0); }
     /// Null if the layer has no such tensor.
     weight_type* weight(tensor_place place) const {
         return place.offset < 0 ? nullptr : weights_ + start_ + place.offset;
@@ -62,6 +49,25 @@ class layer_view {
     weight_type* weights_;
     gradient_type* gradients_;
     long long start_;
+};
+
+/// Keys and values that one layer has executed so far in decoding.
+template <class B>
+struct kv_cache {
+    using activation = typename B::precision::activation;
+    activation* k = nullptr;   // [B, capacity, Hkv, h]
+    activation* v = nullptr;   // [B, capacity, Hkv, h]
+    int* positions = nullptr;  // [B, capacity]
+    int* count = nullptr;      // [B]
+    int capacity = 0;
+
+    constexpr void carve(carver& take, long long batch, long long context, long long width) {
+        take(k, batch * context * width);
+        take(v, batch * context * width);
+        take(positions, batch * context);
+        take(count, batch);
+        capacity = static_cast<int>(context);
+    }
 };
 
 /// Rows that a mixer reads, and which of them see which.
@@ -78,6 +84,10 @@ struct mixer_rows {
     const int* first = nullptr;          ///< visible keys of each row; null: plain causal
     const int* last = nullptr;
     int window = 0;
+    // Decoding only: the layer's cache, and room for visibility, [rows].
+    kv_cache<B> cache{};
+    int* first_room = nullptr;
+    int* last_room = nullptr;
 };
 
 // Memory by elements; backends speak of bytes.

@@ -12,6 +12,7 @@
 
 #include "sdepth/error.hpp"
 #include "sdepth/kernels/host/attention.hpp"
+#include "sdepth/kernels/host/decode.hpp"
 #include "sdepth/kernels/host/ends.hpp"
 #include "sdepth/kernels/host/ffn.hpp"
 #include "sdepth/kernels/host/linear.hpp"
@@ -101,6 +102,8 @@ class host {
         on_host::scatter_residual_backward<T>(team_, a);
     }
     void route_loss(const RouteLossArgs<precision>& a) { on_host::route_loss<T>(team_, a); }
+    void positions(const PositionsArgs& a) { on_host::positions(team_, a); }
+    void cache(const CacheArgs<precision>& a) { on_host::cache<T>(a); }
     void track_cut(const TrackCutArgs<precision>& a) { on_host::track_cut<T>(a); }
 
     void squares(const SquaresArgs<precision>& a) { on_host::squares<T>(team_, a); }

@@ -129,6 +129,14 @@ inline void visibility(workers& team, const VisibilityArgs& a) {
             a.last[at + i] = -1;
             if (i >= queries) continue;
             const int position = ids[i];
+            if (a.key_positions != nullptr) {
+                const int* keys = a.key_positions + a.keys.first(b);
+                const int* end = keys + a.keys.each.of(b);
+                const int from = a.window > 0 ? position - a.window + 1 : 0;
+                a.first[at + i] = static_cast<int>(std::lower_bound(keys, end, from) - keys);
+                a.last[at + i] = static_cast<int>(std::upper_bound(keys, end, position) - keys) - 1;
+                continue;
+            }
             int lowest = a.window > 0 ? std::max(0, position - a.window + 1) : 0;
             if (documents != nullptr)
                 lowest = static_cast<int>(
