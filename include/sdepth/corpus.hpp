@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,10 @@ class corpus {
     /// begin with a dot. A text file is one document; it is read into memory. In token files a document begins with the
     /// file or at the sidecar's document token; they are mapped. Throws `sdepth::error` if nothing usable is there.
     static corpus open(const std::filesystem::path& path, checksum policy = checksum::verify) {
-        if (!std::filesystem::exists(path)) throw error(path.string() + ": does not exist; name a file or folder");
-        const bool folder = std::filesystem::is_directory(path);
+        std::error_code ignored;
+        const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+        if (!std::filesystem::exists(status)) throw error(path.string() + ": does not exist; name a file or folder");
+        const bool folder = std::filesystem::is_directory(status);
         const std::vector<std::string> names = folder ? files_of(path) : std::vector{path.filename().string()};
         const auto base = folder ? path : path.parent_path();
         const bool binary = std::any_of(names.begin(), names.end(), [](const auto& n) { return n.ends_with(".bin"); });
@@ -93,13 +96,21 @@ class corpus {
     };
 
     static std::vector<std::string> files_of(const std::filesystem::path& folder) {
+        namespace fs = std::filesystem;
         std::vector<std::string> names;
-        for (auto entry = std::filesystem::recursive_directory_iterator(folder);
-             entry != std::filesystem::recursive_directory_iterator(); ++entry) {
-            const bool hidden = entry->path().filename().string().starts_with('.');
-            if (hidden && entry->is_directory()) entry.disable_recursion_pending();
-            if (!hidden && entry->is_regular_file())
+        try {
+            auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink);
+            for (; entry != fs::recursive_directory_iterator(); ++entry) {
+                const bool hidden = entry->path().filename().string().starts_with('.');
+                if (hidden && entry->is_directory()) entry.disable_recursion_pending();
+                if (hidden || entry->is_directory()) continue;
+                if (!entry->is_regular_file())
+                    throw error(entry->path().string() + ": is neither a file nor a folder; remove it");
                 names.push_back(entry->path().lexically_relative(folder).generic_string());
+            }
+        } catch (const fs::filesystem_error& problem) {
+            throw error(problem.path1().string() + ": cannot be read: " + problem.code().message() +
+                        "; mend the folder or name another");
         }
         std::sort(names.begin(), names.end());
         return names;

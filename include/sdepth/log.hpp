@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -49,7 +50,8 @@ class json_log {
     /// step and later ones (of a run that was stopped after its last checkpoint), and an unfinished last line, are
     /// removed. A new run begins with step 0: an empty log.
     json_log(std::filesystem::path path, std::uint64_t next_step) : path_(std::move(path)) {
-        if (std::filesystem::exists(path_)) {
+        std::error_code ignored;
+        if (std::filesystem::exists(path_, ignored)) {
             const std::string old = input_file(path_).text();
             const std::string kept = next_step == 0 ? std::string() : lines_before(old, next_step);
             if (kept.size() != old.size()) {

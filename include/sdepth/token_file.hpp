@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "sdepth/error.hpp"
@@ -54,7 +55,8 @@ inline std::filesystem::path sidecar_path(const std::filesystem::path& path) { r
 
 inline token_description read_sidecar(const std::filesystem::path& path) {
     const std::filesystem::path place = sidecar_path(path);
-    if (!std::filesystem::exists(place))
+    std::error_code ignored;
+    if (!std::filesystem::exists(place, ignored))
         throw error(path.string() + ": has no " + place.filename().string() +
                     " beside it, which says what its tokens are; make one: tokenize --describe gpt2 " + path.string());
     const input_file file(place);

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 using sdepth_tools::gpt2_tokenizer;
 
@@ -42,12 +43,7 @@ std::string cut(const gpt2_tokenizer& t, std::string_view text) {
 }
 
 std::string message_of(const std::string& content) {
-    try {
-        gpt2_tokenizer t(content, "file");
-    } catch (const sdepth::error& problem) {
-        return problem.what();
-    }
-    return "accepted";
+    return refusal([&] { gpt2_tokenizer t(content, "file"); });
 }
 
 }  // namespace

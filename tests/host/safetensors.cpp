@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace sdepth;
@@ -29,12 +30,7 @@ std::string file_of(std::string header, std::size_t data_bytes) {
 
 std::string message_of(const std::filesystem::path& path, const std::string& bytes) {
     write_bytes(path, bytes);
-    try {
-        safetensors_reader reader(path);
-    } catch (const error& problem) {
-        return problem.what();
-    }
-    return "accepted";
+    return refusal([&] { safetensors_reader reader(path); });
 }
 
 template <class T>

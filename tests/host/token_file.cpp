@@ -3,6 +3,7 @@
 #include "sdepth/token_file.hpp"
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace sdepth;
@@ -12,12 +13,7 @@ namespace {
 token_source gpt2() { return {.tokenizer = "gpt2", .vocabulary = 50257, .document_token = 50256}; }
 
 std::string message_of(const std::filesystem::path& path, checksum policy = checksum::verify) {
-    try {
-        token_file file(path, policy);
-    } catch (const error& problem) {
-        return problem.what();
-    }
-    return "accepted";
+    return refusal([&] { token_file file(path, policy); });
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
