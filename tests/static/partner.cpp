@@ -23,6 +23,7 @@ using Moe64 = Model<presets::moe_64, presets::size_936m>;
 // Equal active depth: 28 layers for all of the paper's models, sparse ones counted 1/K.
 static_assert(active_depth<A4K8> == ratio(28) && active_depth<A3K16> == ratio(28) && active_depth<Mod> == ratio(28));
 static_assert(active_depth<Routed> == ratio(28) && active_depth<Moe64> == ratio(28));
+static_assert(active_layers<Routed> == ratio(47), "attention and feed-forward part are layers of their own there");
 static_assert(active_depth<Model<dense + sparse<4> * 6_c + dense, presets::size_936m>> == ratio(7, 2));
 static_assert(std::is_same_v<equal_active<A4K8>, Dense936> && std::is_same_v<equal_active<Mod>, Dense936>);
 static_assert(std::is_same_v<equal_active<Routed>, Dense936> && std::is_same_v<equal_active<Moe64>, Dense936>);
