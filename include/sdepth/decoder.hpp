@@ -2,6 +2,7 @@
 // Decoding under the causal rule: prefill and step. A layer's cache holds the rows that it executed. Rank 6.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
