@@ -57,12 +57,14 @@ class ratio {
     constexpr bool overflowed() const { return num_ == count::largest || den_ == count::largest; }
 
     friend constexpr ratio operator*(ratio a, ratio b) {
+        if (a.overflowed() || b.overflowed()) return {count::largest};  // before a common factor hides it
         const ratio x(a.num_, b.den_);
         const ratio y(b.num_, a.den_);
         return checked(count(x.num_) * count(y.num_), count(x.den_) * count(y.den_));
     }
     friend constexpr ratio operator/(ratio a, ratio b) { return a * ratio(b.den_, b.num_); }
     friend constexpr ratio operator+(ratio a, ratio b) {
+        if (a.overflowed() || b.overflowed()) return {count::largest};
         const long long divisor = std::gcd(a.den_, b.den_);
         const count num = count(a.num_) * count(b.den_ / divisor) + count(b.num_) * count(a.den_ / divisor);
         return checked(num, count(a.den_) * count(b.den_ / divisor));
