@@ -31,12 +31,29 @@ constexpr long long sparsity_of() {
     }
 }
 
+/// Layers of each kind, in whole or only those with weights of their own. The walks over runs add whole numbers and
+/// nothing else, for a formula may unroll to tens of thousands.
+template <class M>
+constexpr std::array<count, M::kinds::size> count_layers(bool owners_only) {
+    std::array<count, M::kinds::size> sums{};
+    int index = 0;
+    for (const layer_run& r : M::runs) {
+        if (!owners_only || r.weights == index) sums[static_cast<std::size_t>(r.kind)] += r.times;
+        ++index;
+    }
+    return sums;
+}
+template <class M>
+inline constexpr auto layers_by_kind = count_layers<M>(false);
+template <class M>
+inline constexpr auto owners_by_kind = count_layers<M>(true);
+
 template <class M>
 constexpr ratio count_active_layers() {
     const auto shares = for_each_kind<ratio>(typename M::kinds{},
                                              []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
     ratio sum;
-    for (const layer_run& r : M::runs) sum += shares[static_cast<std::size_t>(r.kind)] * ratio(r.times);
+    for (std::size_t kind = 0; kind < shares.size(); ++kind) sum += shares[kind] * ratio(layers_by_kind<M>[kind]);
     return sum;
 }
 
@@ -101,15 +118,9 @@ constexpr param_counts count_params() {
         sum.add(L::tensors(M::dims));
         return sum;
     });
-    std::array<count, M::kinds::size> owners{};  // layers of a kind with weights of their own
-    int index = 0;
-    for (const layer_run& r : M::runs) {
-        if (r.weights == index) owners[static_cast<std::size_t>(r.kind)] += r.times;
-        ++index;
-    }
     tensor_sums sum;
     sum.add(Ends::first(M::dims));
-    for (std::size_t kind = 0; kind < layers.size(); ++kind) sum.add(layers[kind], owners[kind]);
+    for (std::size_t kind = 0; kind < layers.size(); ++kind) sum.add(layers[kind], owners_by_kind<M>[kind]);
     sum.add(Ends::last(M::dims));
 
     params.total = sum.total.value();
@@ -191,13 +202,14 @@ constexpr executed executed_by(long long seq, long long document, long long k, b
 }
 
 // Depth slots read by a run of layers: `before` were written when it starts, each layer writes `each`.
-constexpr count slots_read(long long before, long long each, long long times, long long at_most) {
-    count sum;
-    for (long long i = 0; i < times; ++i) {
-        const long long readable = before + i * each;
-        sum += at_most == 0 ? readable : std::min(readable, at_most);
+constexpr count slots_read(count before, long long each, long long times, long long at_most) {
+    long long free = times;  // layers that the bound does not touch
+    if (at_most != 0) {
+        const long long room = at_most - std::min(at_most, before.value());
+        free = each == 0 ? (room > 0 ? times : 0) : std::min(times, ceil_div(room, each));
     }
-    return sum;
+    const count grown = visible_pairs(std::max(free, 1LL) - 1, 0);  // 0 + 1 + ... + free - 1
+    return before * count(free) + count(each) * grown + count(at_most) * count(times - free);
 }
 
 template <class L>
@@ -219,6 +231,7 @@ struct layer_flops {
     ratio paper;         // products with weights, paper convention
     ratio paper_mixing;  // pairs and recurrences, paper convention
     ratio paper_per_slot;
+    bool reads_slots = false;
     long long slots_written = 0;
     long long slots_read_at_most = 0;
 };
@@ -250,6 +263,7 @@ constexpr layer_flops flops_of_layer(const Dims& d, const Run& r) {
     const ratio paper_keys = ratio(keys) * (work.full_keys ? ratio(1) : ratio(1, k));
     sum.paper_mixing = paper_rows * (ratio(2 * work.per_pair) * paper_keys + ratio(2 * work.per_row));
     sum.paper_per_slot = paper_rows * ratio(2 * work.per_slot);
+    sum.reads_slots = work.per_slot > 0;
     sum.slots_written = L::state(d).slots_written;
     sum.slots_read_at_most = work.slots_read_at_most;
     return sum;
@@ -261,26 +275,34 @@ constexpr flop_counts count_flops() {
     if (!M::valid) return sum;
     const auto layers = for_each_kind<layer_flops>(
         typename M::kinds{}, []<class L>(std::type_identity<L>) { return flops_of_layer<L>(M::dims, R); });
+    std::array<count, M::kinds::size> read{};  // depth slots that the layers of a kind read
+    count slots;
+    for (const layer_run& r : M::runs) {
+        const layer_flops& layer = layers[static_cast<std::size_t>(r.kind)];
+        if (layer.reads_slots) {
+            read[static_cast<std::size_t>(r.kind)] +=
+                slots_read(slots, layer.slots_written, r.times, layer.slots_read_at_most);
+        }
+        slots += count(layer.slots_written) * count(r.times);
+    }
+
     ratio linear;     // forward products with weights
     ratio attention;  // forward pairs and slots, whose backward is 2.5 x
     ratio states;     // forward recurrences
     ratio replayed;
     ratio paper;
     ratio paper_mixing;
-    count slots;
-    for (const layer_run& r : M::runs) {
-        const layer_flops& layer = layers[static_cast<std::size_t>(r.kind)];
-        const ratio times(r.times);
-        const ratio read(slots_read(slots.value(), layer.slots_written, r.times, layer.slots_read_at_most));
-        const ratio mixed = layer.pairs * times + layer.per_slot * read;
+    for (std::size_t kind = 0; kind < layers.size(); ++kind) {
+        const layer_flops& layer = layers[kind];
+        const ratio times(layers_by_kind<M>[kind]);
+        const ratio mixed = layer.pairs * times + layer.per_slot * ratio(read[kind]);
         linear += layer.linear * times;
         attention += mixed;
         states += layer.states * times;
         if (R.replay == recompute::selective) replayed += layer.hidden * times;
         if (R.replay == recompute::full) replayed += (layer.linear + layer.states) * times + mixed;
         paper += layer.paper * times;
-        paper_mixing += layer.paper_mixing * times + layer.paper_per_slot * read;
-        slots += count(layer.slots_written) * count(r.times);
+        paper_mixing += layer.paper_mixing * times + layer.paper_per_slot * ratio(read[kind]);
     }
 
     const ratio head = ratio(2) * ratio(count(M::dims.vocab) * count(M::dims.width)) * ratio(R.seq);
@@ -357,9 +379,9 @@ constexpr state_counts count_state() {
     const auto layers = for_each_kind<layer_state>(
         typename M::kinds{}, []<class L>(std::type_identity<L>) { return state_of_layer<L>(M::dims, R, P); });
     count kv, recurrent, recurrent_full, slots, slot_bytes;
-    for (const layer_run& r : M::runs) {
-        const layer_state& layer = layers[static_cast<std::size_t>(r.kind)];
-        const count times(r.times);
+    for (std::size_t kind = 0; kind < layers.size(); ++kind) {
+        const layer_state& layer = layers[kind];
+        const count times = layers_by_kind<M>[kind];
         kv += layer.kv * times;
         sum.kv_expected += layer.taken * ratio(layer.kv * times);
         recurrent += layer.recurrent * times;

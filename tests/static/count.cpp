@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FLOPs and state of small models, counted by hand: every convention and every special case.
+#include <algorithm>
+
 #include "printed.hpp"
 
 namespace {
@@ -204,6 +206,12 @@ static_assert(kept<ten>(moda_with<moda_policy{.ffn = false}> * 3_c + moda_last).
 // ------------------------------------------------------------------------------------------------------------
 
 static_assert(active_layers<Model<mixed, d>> == ratio(5, 2));
+// A formula of 2,001 runs stays far within the compilers' limits.
+constexpr auto long_formula = dense + (sparse<4> + dense) * 1000_c;
+static_assert(active_layers<Model<long_formula, d>> == ratio(1001 + 250));
+static_assert(of<ten>(long_formula).forward ==
+              1001 * (10 * row + 55 * pair) + 1000 * (3 * row + 6 * pair + router) + head);
+static_assert(kept<ten>(long_formula).kv_expected == ratio((1001 + 250) * 10 * kv_row));
 static_assert(active_layers<Model<dense + sparse<3> + dense, d>> == ratio(7, 3));
 
 }  // namespace
