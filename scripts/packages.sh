@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs what the tests and examples need on Debian or Ubuntu: packages.sh [lint] [fuzz] [interop]. The base set is always in.
+# Installs what a purpose needs on Debian or Ubuntu: packages.sh [train] [test] [lint] [fuzz] [interop]. What every build needs
+# is always in.
 set -euo pipefail
 
-packages=(g++ libcli11-dev cmake ninja-build python3 catch2 libboost-dev libopenblas-dev libpcre2-dev clang git)
+packages=(g++ cmake ninja-build python3 libboost-dev libopenblas-dev libcli11-dev)
 for set in "$@"; do
     case "$set" in
+        train) packages+=(python3-matplotlib) ;;
+        test) packages+=(catch2 libpcre2-dev clang git) ;;
         lint) packages+=(clang-format clang-tidy) ;;
         fuzz) packages+=(libclang-rt-14-dev) ;;
         interop) packages+=(python3-venv) ;;
-        *) echo "packages.sh: unknown set '$set' (lint, fuzz, interop)" >&2; exit 2 ;;
+        *) echo "packages.sh: unknown set '$set' (train, test, lint, fuzz, interop)" >&2; exit 2 ;;
     esac
 done
 

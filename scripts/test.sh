@@ -76,8 +76,8 @@ finish() {
     exit $?
 }
 
-sets=()
-$all && sets=(lint fuzz interop)
+sets=(test)
+$all && sets+=(lint fuzz interop)
 step "packages" scripts/packages.sh "${sets[@]}" || finish
 if $all; then step "interop packages" scripts/interop_venv.sh; fi
 preset host
