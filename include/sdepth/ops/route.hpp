@@ -69,8 +69,8 @@ struct VisibilityArgs {
     int sequence = 0;                    // L
     const int* key_positions = nullptr;  // [B, keys.each.capacity], rising; null: as above. With them ids are positions
                                          // in the whole sequence, and there are no documents
-    int* first = nullptr;  // [B, queries.each.capacity]
-    int* last = nullptr;   // the same; dead rows get an empty range
+    int* first = nullptr;                // [B, queries.each.capacity]
+    int* last = nullptr;                 // the same; dead rows get an empty range
 };
 
 /// How a sparse layer adds its branches to the residual stream.

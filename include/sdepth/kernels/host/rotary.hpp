@@ -21,6 +21,7 @@ struct phases {
 
     phases(int head_dim, double base, int count) : pairs(head_dim / 2) {
         std::vector<double> speed;
+        speed.reserve(static_cast<std::size_t>(pairs));
         for (int c = 0; c < pairs; ++c) speed.push_back(std::pow(base, -2.0 * c / head_dim));
         for (int position = 0; position < count; ++position)
             for (const double s : speed) {
