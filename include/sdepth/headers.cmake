@@ -65,6 +65,7 @@ set(SDEPTH_HEADERS
     kernels/host/vector.hpp
     kernels/host/gemm.hpp
     kernels/host/attention.hpp
+    kernels/host/attention_blocked.hpp
     kernels/host/linear.hpp
     kernels/host/norm.hpp
     kernels/host/rotary.hpp

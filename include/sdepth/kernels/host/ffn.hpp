@@ -2,6 +2,7 @@
 // The non-linear middle of feed-forward parts. Rank 5.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -49,16 +50,22 @@ void swiglu(workers& team, const SwigluArgs<uniform_precision<T>>& a) {
 template <class T>
 void swiglu_backward(workers& team, const SwigluBackwardArgs<uniform_precision<T>>& g) {
     const auto& a = g.forward;
+    constexpr int strip = 64;  // copied first, for grad_up may be grad_act
     for_rows(team, a.rows, [&](long long row) {
-        const T* gate = a.gate + row * a.hidden;
-        const T* up = a.up + row * a.hidden;
-        const T* grad_act = g.grad_act + row * a.hidden;
-        T* grad_gate = g.grad_gate + row * a.hidden;
-        T* grad_up = g.grad_up + row * a.hidden;
-        for (int c = 0; c < a.hidden; ++c) {
-            const T s = detail::sigmoid(gate[c]), grad = grad_act[c];
-            grad_gate[c] = grad * up[c] * (s + gate[c] * s * (T{1} - s));
-            grad_up[c] = grad * gate[c] * s;
+        T grad[strip];
+        for (int first = 0; first < a.hidden; first += strip) {
+            const long long at = row * a.hidden + first;
+            const int n = std::min(strip, a.hidden - first);
+            std::copy_n(g.grad_act + at, n, grad);
+            const T* gate = a.gate + at;
+            const T* up = a.up + at;
+            T* grad_gate = g.grad_gate + at;
+            T* grad_up = g.grad_up + at;
+            for (int c = 0; c < n; ++c) {
+                const T s = detail::sigmoid(gate[c]);
+                grad_gate[c] = grad[c] * up[c] * (s + gate[c] * s * (T{1} - s));
+                grad_up[c] = grad[c] * gate[c] * s;
+            }
         }
     });
 }

@@ -51,12 +51,33 @@ struct tile {
     static constexpr int block_rows = 16 * rows, block_cols = 64 * cols, block_depth = 256;
 };
 
-// Packs [rows, depth] of `from` at (row, p) into strips of `height` rows, depth-major, zero beyond the matrix.
-template <int height, class T, class At>
-void pack(int rows, int depth, const At& at, T* to) {
-    for (int strip = 0; strip < rows; strip += height)
-        for (int p = 0; p < depth; ++p)
-            for (int r = 0; r < height; ++r) *to++ = strip + r < rows ? *at(strip + r, p) : T{0};
+// Packs [rows, depth], found at from[row * row_step + p * depth_step], into strips of `height` rows, depth-major, zero
+// beyond the matrix.
+template <int height, class T>
+void pack(int rows, int depth, const T* from, std::ptrdiff_t row_step, std::ptrdiff_t depth_step, T* to) {
+    for (int strip = 0; strip < rows;
+         strip += height, from += height * row_step, to += std::ptrdiff_t{height} * depth) {
+        const int live = std::min(height, rows - strip);
+        if (live < height) std::fill_n(to, std::ptrdiff_t{height} * depth, T{0});
+        if (depth_step == 1)
+            for (int r = 0; r < live; ++r)
+                for (int p = 0; p < depth; ++p) to[p * height + r] = from[r * row_step + p];
+        else
+            for (int p = 0; p < depth; ++p)
+                for (int r = 0; r < live; ++r) to[p * height + r] = from[r * row_step + p * depth_step];
+    }
+}
+
+// sum = the product of two packed strips; `sum` stays in registers.
+template <class T>
+void multiply_strips(int depth, const T* left, const T* right, T* out) {
+    using tiles = tile<T>;
+    T sum[tiles::rows][tiles::cols] = {};
+    for (int p = 0; p < depth; ++p, left += tiles::rows, right += tiles::cols)
+        for (int r = 0; r < tiles::rows; ++r)
+            for (int s = 0; s < tiles::cols; ++s) sum[r][s] += left[r] * right[s];
+    for (int r = 0; r < tiles::rows; ++r)
+        for (int s = 0; s < tiles::cols; ++s) out[r * tiles::cols + s] = sum[r][s];
 }
 
 template <class T>
@@ -66,32 +87,30 @@ void multiply_built_in(const product<T>& m) {
         T* c = m.c + std::ptrdiff_t{i} * m.stride;
         for (int j = 0; j < m.cols; ++j) c[j] = m.beta == T{0} ? T{0} : m.beta * c[j];
     }
+    const std::ptrdiff_t a_row = m.a.transposed ? 1 : m.a.stride, a_depth = m.a.transposed ? m.a.stride : 1;
+    const std::ptrdiff_t b_depth = m.b.transposed ? 1 : m.b.stride, b_col = m.b.transposed ? m.b.stride : 1;
     const int most_rows = std::min(tiles::block_rows, m.rows + tiles::rows);
     const int most_cols = std::min(tiles::block_cols, m.cols + tiles::cols);
     const int most_depth = std::min(tiles::block_depth, m.depth);
     std::vector<T> a(static_cast<std::size_t>(most_rows) * static_cast<std::size_t>(most_depth));
     std::vector<T> b(static_cast<std::size_t>(most_cols) * static_cast<std::size_t>(most_depth));
+    T sum[tiles::rows * tiles::cols];
     for (int j0 = 0; j0 < m.cols; j0 += tiles::block_cols) {
         const int cols = std::min(tiles::block_cols, m.cols - j0);
         for (int p0 = 0; p0 < m.depth; p0 += tiles::block_depth) {
             const int depth = std::min(tiles::block_depth, m.depth - p0);
-            pack<tiles::cols>(
-                cols, depth, [&](int j, int p) { return m.b.at(p0 + p, j0 + j); }, b.data());
+            pack<tiles::cols>(cols, depth, m.b.data + p0 * b_depth + j0 * b_col, b_col, b_depth, b.data());
             for (int i0 = 0; i0 < m.rows; i0 += tiles::block_rows) {
                 const int rows = std::min(tiles::block_rows, m.rows - i0);
-                pack<tiles::rows>(
-                    rows, depth, [&](int i, int p) { return m.a.at(i0 + i, p0 + p); }, a.data());
+                pack<tiles::rows>(rows, depth, m.a.data + i0 * a_row + p0 * a_depth, a_row, a_depth, a.data());
                 for (int j = 0; j < cols; j += tiles::cols)
                     for (int i = 0; i < rows; i += tiles::rows) {
-                        T sum[tiles::rows][tiles::cols] = {};
-                        const T* left = a.data() + std::ptrdiff_t{i} * depth;
-                        const T* right = b.data() + std::ptrdiff_t{j} * depth;
-                        for (int p = 0; p < depth; ++p, left += tiles::rows, right += tiles::cols)
-                            for (int r = 0; r < tiles::rows; ++r)
-                                for (int s = 0; s < tiles::cols; ++s) sum[r][s] += left[r] * right[s];
+                        multiply_strips(depth, a.data() + std::ptrdiff_t{i} * depth,
+                                        b.data() + std::ptrdiff_t{j} * depth, sum);
+                        const int width = std::min(tiles::cols, cols - j);
                         for (int r = 0; r < std::min(tiles::rows, rows - i); ++r) {
                             T* c = m.c + std::ptrdiff_t{i0 + i + r} * m.stride + j0 + j;
-                            for (int s = 0; s < std::min(tiles::cols, cols - j); ++s) c[s] += m.alpha * sum[r][s];
+                            for (int s = 0; s < width; ++s) c[s] += m.alpha * sum[r * tiles::cols + s];
                         }
                     }
             }

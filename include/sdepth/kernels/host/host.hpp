@@ -12,6 +12,7 @@
 
 #include "sdepth/error.hpp"
 #include "sdepth/kernels/host/attention.hpp"
+#include "sdepth/kernels/host/attention_blocked.hpp"
 #include "sdepth/kernels/host/decode.hpp"
 #include "sdepth/kernels/host/ends.hpp"
 #include "sdepth/kernels/host/ffn.hpp"
@@ -79,8 +80,18 @@ class host {
 
     void qk_prepare(const QkPrepareArgs<precision>& a) { on_host::qk_prepare<T>(team_, a); }
     void qk_prepare_backward(const QkPrepareBackwardArgs<precision>& a) { on_host::qk_prepare_backward<T>(team_, a); }
-    void attention(const AttentionArgs<T>& a) { on_host::attention_forward(a); }
-    void attention_backward(const AttentionBackwardArgs<T>& a) { on_host::attention_backward(a); }
+    void attention(const AttentionArgs<T>& a) {
+        if constexpr (is_oracle)
+            on_host::attention_forward(a);
+        else
+            on_host::blocked_attention(team_, a);
+    }
+    void attention_backward(const AttentionBackwardArgs<T>& a) {
+        if constexpr (is_oracle)
+            on_host::attention_backward(a);
+        else
+            on_host::blocked_attention_backward(team_, a);
+    }
 
     void swiglu(const SwigluArgs<precision>& a) { on_host::swiglu<T>(team_, a); }
     void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_host::swiglu_backward<T>(team_, a); }
@@ -111,6 +122,8 @@ class host {
     void muon(const MuonArgs<precision>& a) { on_host::muon<T>(team_, a); }
 
   private:
+    static constexpr bool is_oracle = std::is_same_v<T, double>;  // plain forms where there are two
+
     on_host::workers team_;
 };
 

@@ -60,15 +60,17 @@ void adamw(workers& team, const AdamwArgs<uniform_precision<T>>& a) {
     const T rate = static_cast<T>(a.rate), decay = static_cast<T>(a.decay), epsilon = static_cast<T>(a.epsilon);
     const T correct1 = static_cast<T>(1 / (1 - std::pow(a.beta1, step)));
     const T correct2 = static_cast<T>(1 / (1 - std::pow(a.beta2, step)));
+    constexpr int strip = 64;  // the square roots stand in a loop of their own: they keep compilers from vectorising it
     detail::for_parts(team, a.count, [&](long long first, long long last) {
-        for (long long i = first; i < last; ++i) {
-            const T grad = scale * a.grad[i];
-            const T m = beta1 * a.first[i] + rest1 * grad;
-            const T v = beta2 * a.second[i] + rest2 * grad * grad;
-            const T w = a.weight[i];
-            a.first[i] = m;
-            a.second[i] = v;
-            a.weight[i] = w - rate * (m * correct1 / (std::sqrt(v * correct2) + epsilon) + decay * w);
+        T root[strip];
+        for (long long at = first; at < last; at += strip) {
+            const int n = static_cast<int>(std::min<long long>(strip, last - at));
+            const T* grad = a.grad + at;
+            T *weight = a.weight + at, *m = a.first + at, *v = a.second + at;
+            for (int i = 0; i < n; ++i) m[i] = beta1 * m[i] + rest1 * (scale * grad[i]);
+            for (int i = 0; i < n; ++i) v[i] = beta2 * v[i] + rest2 * (scale * grad[i]) * (scale * grad[i]);
+            for (int i = 0; i < n; ++i) root[i] = std::sqrt(v[i] * correct2);
+            for (int i = 0; i < n; ++i) weight[i] -= rate * (m[i] * correct1 / (root[i] + epsilon) + decay * weight[i]);
         }
     });
 }

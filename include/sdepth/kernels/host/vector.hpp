@@ -24,8 +24,8 @@ T dot(const T* a, const T* b, int n) {
     return part[0];
 }
 
-/// e^x. For float without branches or calls; error below 2 units in the last place; below -87 it gives 0, above 88
-/// infinity.
+/// e^x. For float without branches, calls or comparisons of floats, which GCC does not vectorise; error below 2 units
+/// in the last place; below -87 it gives 0, above 88 infinity.
 inline double exponential(double x) { return std::exp(x); }
 inline float exponential(float x) {
     const float shifted = x * 1.44269504f + 0x1.8p23f;  // the integer nearest to x / log 2 stands in the low bits
@@ -40,7 +40,13 @@ inline float exponential(float x) {
     p = p * r * r + r + 1.0f;
     const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0x1.8p23f);
     const float value = p * std::bit_cast<float>((exponent + 127u) << 23);
-    return x < -87.0f ? 0.0f : x > 88.0f ? std::bit_cast<float>(0x7f800000u) : value;
+
+    constexpr std::uint32_t infinity = 0x7f800000u, sign = 0x80000000u;
+    constexpr auto least = std::bit_cast<std::uint32_t>(-87.0f), most = std::bit_cast<std::uint32_t>(88.0f);
+    const auto bits = std::bit_cast<std::uint32_t>(x);  // NaN lies beyond both infinities
+    const std::uint32_t below = 0u - static_cast<std::uint32_t>(bits - least <= sign + infinity - least);
+    const std::uint32_t above = 0u - static_cast<std::uint32_t>(bits - most <= infinity - most);
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) & ~(below | above)) | (above & infinity));
 }
 
 /// The largest of n numbers, n at least 1.
@@ -56,17 +62,24 @@ T largest(const T* x, int n) {
     return part[0];
 }
 
-/// x[c] = e^(x[c] - top); returns their sum.
+/// Sum of n numbers, in sixteen running sums.
 template <class T>
-T exponentials(T* x, T top, int n) {
+T sum(const T* x, int n) {
     T part[16] = {};
     int c = 0;
     for (; c + 16 <= n; c += 16)
-        for (int u = 0; u < 16; ++u) part[u] += x[c + u] = exponential(x[c + u] - top);
-    for (; c < n; ++c) part[0] += x[c] = exponential(x[c] - top);
+        for (int u = 0; u < 16; ++u) part[u] += x[c + u];
+    for (; c < n; ++c) part[0] += x[c];
     for (int half = 8; half > 0; half /= 2)
         for (int u = 0; u < half; ++u) part[u] += part[u + half];
     return part[0];
+}
+
+/// x[c] = e^(x[c] - top); returns their sum.
+template <class T>
+T exponentials(T* x, T top, int n) {
+    for (int c = 0; c < n; ++c) x[c] = exponential(x[c] - top);
+    return sum(x, n);
 }
 
 template <class T>
