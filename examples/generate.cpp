@@ -39,17 +39,17 @@ int sample(const std::vector<float>& logits, double temperature, std::size_t top
 }  // namespace
 
 int main(int argc, char** argv) try {
-    constexpr int context = 4096;
+    constexpr int context = 128;  // as long as the sequences of train.cpp: phases beyond are new to the model
     std::filesystem::path file;
     std::string prompt = "\n";
     int length = 600;
-    double temperature = 0.6;
+    double temperature = 0.5;
     std::size_t top = 40;
     std::uint64_t seed = 1;
     CLI::App app("Writes text with a model that train saved.");
     app.add_option("model", file, "model or training file")->required()->check(CLI::ExistingFile);
     app.add_option("--prompt", prompt, "text to go on from");
-    app.add_option("--length", length, "bytes to write")->check(CLI::Range(1, context))->capture_default_str();
+    app.add_option("--length", length, "bytes to write")->check(CLI::PositiveNumber)->capture_default_str();
     app.add_option("--temperature", temperature, "0 = always the likeliest byte")
         ->check(CLI::Range(0.0, 10.0))
         ->capture_default_str();
@@ -63,14 +63,20 @@ int main(int argc, char** argv) try {
         backend);
     sdepth::checkpoint(model).load_model(file);
 
-    std::vector<int> next;
-    for (const char c : prompt) next.push_back(static_cast<unsigned char>(c));
+    std::fputs(prompt.c_str(), stdout);
+    std::vector<int> text;  // what the model may still look at
+    for (const char c : prompt) text.push_back(static_cast<unsigned char>(c));
     for (int i = 0; i < length; ++i) {
-        const std::vector<float> logits = model.extend({next})[0];
+        if (text.size() > context) {  // start again from the last half
+            text.erase(text.begin(), text.end() - context / 2);
+            model.reset();
+        }
+        const auto seen = static_cast<std::ptrdiff_t>(model.length(0));
+        const std::vector<float> logits = model.extend({{text.begin() + seen, text.end()}})[0];
         const double uniform =
             sdepth::random_uniform(seed, sdepth::random_use::sampling, 0, static_cast<std::uint64_t>(i));
-        next = {sample(logits, temperature, top, uniform)};
-        std::putchar(next[0]);
+        text.push_back(sample(logits, temperature, top, uniform));
+        std::putchar(text.back());
     }
     std::putchar('\n');
 } catch (const sdepth::error& e) {

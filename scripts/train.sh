@@ -20,7 +20,8 @@ echo "== training"
     --checkpoint "$out/model.safetensors" --log "$out/log.jsonl" "$@"
 echo "== an order-2 byte model on the same texts, for comparison"
 "$out"/tools/byte_baseline data/austen/train data/austen/valid
-"$python" tools/plot.py "$out/log.jsonl" -o "$out/curve.png" -y loss -y causal_loss
+"$python" tools/plot.py "$out/log.jsonl" -o "$out/curve.png" -y loss -y route_loss
 echo "== text by the model"
-"$out"/examples/generate "$out/model.safetensors" --prompt "Anne " --length 500
+"$out"/examples/generate "$out/model.safetensors" --prompt "Anne " --length 600 | tee "$out/text.txt"
+python3 tools/known_words.py data/austen <"$out/text.txt"
 echo "== done in $((SECONDS - started)) s: $out/model.safetensors, log.jsonl, curve.png"
