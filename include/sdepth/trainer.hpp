@@ -30,10 +30,10 @@ struct training_settings {
     double decay = 0.1;
     double clip = 1;
     std::uint64_t seed = 1;
-    long long evaluate_every = 0;      ///< steps; 0 = at the end only
-    long long save_every = 0;          ///< steps; 0 = at the end only
-    std::filesystem::path checkpoint;  ///< training file; empty = none
-    std::filesystem::path log;         ///< JSON Lines; empty = none
+    long long evaluate_every = 0;        ///< steps; 0 = at the end only
+    long long save_every = 0;            ///< steps; 0 = at the end only
+    std::filesystem::path checkpoint{};  ///< training file; empty = none
+    std::filesystem::path log{};         ///< JSON Lines; empty = none
 };
 
 /// Held-out losses of one evaluation, nats a token, each over every held-out token once.

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+// Training end to end on the host: resume, checkpoints and their errors, evaluation, accumulation, the update's groups.
+#include "sdepth/trainer.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "sdepth/kernels/host/host.hpp"
+#include "sdepth/sdepth.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using namespace sdepth;
+using namespace sdepth::literals;
+
+constexpr Dims small{.width = 16, .head_dim = 8, .heads = 2, .kv_heads = 1, .ffn = 24, .vocab = 256};
+using XMoD = Model<dense + sparse<2> * 2_c + dense, small>;
+using Wider = Model<dense + sparse<2> * 2_c + dense,
+                    Dims{.width = 16, .head_dim = 8, .heads = 2, .kv_heads = 1, .ffn = 32, .vocab = 256}>;
+using Printed = Model<dense + sparse<2, printed_policy> * 2_c + dense, small>;
+constexpr Run pairs{.seq = 12, .batch = 2};
+
+template <class M, Run R = pairs>
+struct training_of {
+    host<float> backend{1};
+    pipeline<M, host<float>, R> model{backend};
+
+    std::vector<float> weights() const {
+        return {model.parameters().weights, model.parameters().weights + tensor_table<M>.elements};
+    }
+};
+
+std::string text(int sentences) {
+    std::string out;
+    for (int i = 0; i < sentences; ++i) out += "sentence " + std::to_string(i * i % 37) + " of a small text. ";
+    return out;
+}
+corpus written(const temporary_folder& folder, const std::string& name, int sentences) {
+    std::ofstream(folder.path() / name) << text(sentences);
+    return corpus::open(folder.path() / name);
+}
+
+template <class M, Run R>
+void run_to_end(trainer<pipeline<M, host<float>, R>>& training, long long stop_after) {
+    std::atomic<bool> stop{false};
+    training.run(
+        stop, [&](const progress& now) { stop = now.step == stop_after; }, [](long long, const evaluation&) {});
+}
+
+std::string message_of(auto&& call) {
+    try {
+        call();
+    } catch (const error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a resumed run equals an uninterrupted one bit for bit") {
+    for (const optimiser kind : {optimiser::adamw, optimiser::muon}) {
+        const temporary_folder folder;
+        const corpus whole = written(folder, "text.txt", 40);
+        training_settings settings{.steps = 6, .sequences = 4, .kind = kind, .rate = 3e-3, .seed = 5};
+        training_of<XMoD> straight;
+        trainer a(straight.model, whole, whole, settings);
+        a.start();
+        run_to_end(a, -1);
+
+        settings.checkpoint = folder.path() / "run.safetensors";
+        training_of<XMoD> first;
+        trainer b(first.model, whole, whole, settings);
+        b.start();
+        run_to_end(b, 4);
+        training_of<XMoD> second;
+        trainer c(second.model, whole, whole, settings);
+        c.resume(settings.checkpoint);
+        CHECK(c.state().step == 4);
+        run_to_end(c, -1);
+        CHECK(second.weights() == straight.weights());
+        CHECK(straight.weights() != first.weights());
+    }
+}
+
+TEST_CASE("the log of a stopped and resumed run has every step once") {
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 40);
+    const training_settings settings{.steps = 5,
+                                     .rate = 1e-3,
+                                     .evaluate_every = 2,
+                                     .checkpoint = folder.path() / "run.safetensors",
+                                     .log = folder.path() / "log.jsonl"};
+    training_of<XMoD> first;
+    trainer a(first.model, whole, whole, settings);
+    a.start();
+    run_to_end(a, 3);
+    training_of<XMoD> second;
+    trainer b(second.model, whole, whole, settings);
+    b.resume(settings.checkpoint);
+    run_to_end(b, -1);
+
+    std::ifstream log(settings.log);
+    std::vector<int> losses(5, 0);
+    int evaluations = 0;
+    for (std::string line; std::getline(log, line);) {
+        for (int step = 0; step < 5; ++step) {
+            if (contains(line, "{\"step\": " + std::to_string(step) + ", \"loss\""))
+                ++losses[static_cast<std::size_t>(step)];
+        }
+        evaluations += contains(line, "\"causal_loss\"") ? 1 : 0;
+    }
+    CHECK(losses == std::vector<int>(5, 1));
+    CHECK(evaluations == 3);  // after steps 2, 4 and the last
+}
+
+TEST_CASE("a model file round-trips, and every mismatch is one error that changes nothing") {
+    const temporary_folder folder;
+    const auto file = folder.path() / "model.safetensors";
+    training_of<XMoD> saved;
+    saved.model.initialise(3);
+    checkpoint files(saved.model);
+    files.save_model(file);
+
+    training_of<XMoD> loaded;
+    loaded.model.initialise(4);
+    checkpoint(loaded.model).load_model(file);
+    CHECK(loaded.weights() == saved.weights());
+
+    training_of<Wider> wider;
+    wider.model.initialise(4);
+    const auto before = wider.weights();
+    const std::string other_size = message_of([&] { checkpoint(wider.model).load_model(file); });
+    CHECK(contains(other_size, "is of another model"));
+    CHECK(contains(other_size, "24"));
+    CHECK(contains(other_size, "32"));
+    CHECK(wider.weights() == before);
+
+    training_of<Printed> printed;
+    CHECK(contains(message_of([&] { checkpoint(printed.model).load_model(file); }), "is of another model"));
+
+    training_settings settings{.steps = 2};
+    const corpus whole = written(folder, "text.txt", 40);
+    trainer training(loaded.model, whole, whole, settings);
+    CHECK(contains(message_of([&] { training.resume(file); }), "is a model without optimiser state"));
+    CHECK(contains(message_of([&] { training.resume(folder.path() / "none"); }), "none"));
+
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+    CHECK(contains(message_of([&] { checkpoint(loaded.model).load_model(file); }), "bytes of data"));
+    CHECK(loaded.weights() == saved.weights());
+}
+
+TEST_CASE("a missing, foreign or misshapen tensor is named") {
+    const temporary_folder folder;
+    const auto good = folder.path() / "good.safetensors", bad = folder.path() / "bad.safetensors";
+    training_of<XMoD> model;
+    model.model.initialise(3);
+    checkpoint files(model.model);
+    files.save_model(good);
+    const safetensors_reader reader(good);
+
+    const auto rewrite = [&](auto change) {
+        std::vector<safetensors_entry> entries = reader.entries();
+        change(entries);
+        safetensors_writer writer(bad, entries, reader.metadata());
+        for (const safetensors_entry& entry : entries) {
+            std::uint64_t elements = 1;
+            for (const std::uint64_t extent : entry.shape) elements *= extent;
+            writer.write(entry.name, std::span<const float>(std::vector<float>(elements, 0.5f)));
+        }
+        writer.commit();
+        return message_of([&] { files.load_model(bad); });
+    };
+    const auto before = model.weights();
+    const std::string missing = rewrite([](auto& entries) {
+        std::erase_if(entries, [](const auto& e) { return e.name == "model.layers.1.router.cut"; });
+    });
+    CHECK(contains(missing, "\"model.layers.1.router.cut\" is missing"));
+    const std::string extra = rewrite(
+        [](auto& entries) { entries.push_back({.name = "model.layers.4.router.cut", .dtype = "F32", .shape = {1}}); });
+    CHECK(contains(extra, "tensors where this model has"));
+    const std::string transposed = rewrite([](auto& entries) {
+        for (auto& e : entries) {
+            if (e.name == "model.layers.0.mlp.gate_proj.weight") std::swap(e.shape[0], e.shape[1]);
+        }
+    });
+    CHECK(contains(transposed, "gate_proj.weight\" is F32 [16, 24], wanted as F32 [24, 16]"));
+    CHECK(model.weights() == before);
+}
+
+TEST_CASE("a resume with other settings is refused and says which") {
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 40);
+    training_settings settings{.steps = 4, .checkpoint = folder.path() / "run.safetensors"};
+    training_of<XMoD> first;
+    trainer a(first.model, whole, whole, settings);
+    a.start();
+    run_to_end(a, 2);
+    const auto refused = [&](training_settings other) {
+        training_of<XMoD> second;
+        trainer b(second.model, whole, whole, other);
+        return message_of([&] { b.resume(settings.checkpoint); });
+    };
+    training_settings other = settings;
+    other.steps = 5;
+    CHECK(contains(refused(other), "steps 4, this run has 5"));
+    other = settings;
+    other.rate = 2e-3;
+    CHECK(contains(refused(other), "learning rate"));
+    other = settings;
+    other.sequences = 4;
+    CHECK(contains(refused(other), "sequences a step 2, this run has 4"));
+    other = settings;
+    other.kind = optimiser::muon;
+    CHECK(contains(refused(other), "optimiser adamw, this run has muon"));
+    CHECK(refused(settings) == "no error");
+}
+
+TEST_CASE("evaluation does not depend on the batch size") {
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 11);
+    const auto loss = [&]<Run R>() {
+        training_of<XMoD, R> model;
+        model.model.initialise(3);
+        return evaluate(model.model, whole);
+    };
+    const evaluation one = loss.template operator()<Run{.seq = 12, .batch = 1}>();
+    const evaluation three = loss.template operator()<Run{.seq = 12, .batch = 3}>();
+    CHECK(one.tokens == static_cast<std::int64_t>(whole.size()) - 1);
+    CHECK(three.tokens == one.tokens);
+    CHECK(one.causal == Approx(three.causal).epsilon(1e-6));
+    CHECK(one.top == Approx(three.top).epsilon(1e-6));
+    CHECK(one.top_route.agreement > 0);
+}
+
+TEST_CASE("accumulated micro-batches have the gradient of one batch") {
+    std::vector<int> tokens(48), targets(48);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        tokens[i] = static_cast<int>(i * i * 7 % 256);
+        targets[i] = i % 12 == 11 ? -1 : static_cast<int>((i + 1) * (i + 1) * 7 % 256);
+    }
+    const step_totals totals{.targets = 44, .rows = 48};
+    training_of<XMoD, Run{.seq = 12, .batch = 4}> whole;
+    training_of<XMoD, pairs> halves;
+    whole.model.initialise(3);
+    halves.model.initialise(3);
+    whole.model.accumulate({tokens.data(), targets.data()}, totals);
+    halves.model.accumulate({tokens.data(), targets.data()}, totals);
+    halves.model.accumulate({tokens.data() + 24, targets.data() + 24}, totals);
+    double difference = 0, size = 0;
+    for (long long i = 0; i < tensor_table<XMoD>.elements; ++i) {
+        const double a = static_cast<double>(whole.model.parameters().gradients[i]);
+        const double b = static_cast<double>(halves.model.parameters().gradients[i]);
+        difference += (a - b) * (a - b);
+        size += a * a;
+    }
+    CHECK(std::sqrt(difference / size) < 1e-5);
+    CHECK(whole.model.losses(totals).language == Approx(halves.model.losses(totals).language).epsilon(1e-6));
+    CHECK(whole.model.losses(totals).routing == Approx(halves.model.losses(totals).routing).epsilon(1e-6));
+}
+
+TEST_CASE("the tracked cut follows the mean cut once a step and nothing else moves it") {
+    training_of<XMoD> model;
+    model.model.initialise(3);
+    std::vector<int> tokens(24), targets(24, 1);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int>(i * 11 % 256);
+    const batch_view batch{tokens.data(), targets.data()};
+    const auto cut = [&](long long layer) {
+        return static_cast<double>(
+            model.model.parameters()
+                .weights[tensor_table<XMoD>.run_offsets[1] +
+                         layer * layer_layout<std::remove_cvref_t<decltype(sparse<2>)>, small>.stride +
+                         layer_layout<std::remove_cvref_t<decltype(sparse<2>)>, small>.place("router.cut", 0).offset]);
+    };
+    // The cut of the first sparse layer by hand: midpoint of the 6th and 7th largest logit of each sequence.
+    model.model.accumulate(batch, {.targets = 24, .rows = 24});
+    std::vector<double> logits;
+    model.model.for_each_routed_layer([&](long long layer, const auto& saved, int) {
+        if (layer == 1) logits.assign(saved.raw, saved.raw + 24);
+    });
+    double mean = 0;
+    for (std::ptrdiff_t b = 0; b < 2; ++b) {
+        std::sort(logits.begin() + b * 12, logits.begin() + (b + 1) * 12, std::greater<>());
+        const auto first = static_cast<std::size_t>(b * 12);
+        mean += (logits[first + 5] + logits[first + 6]) / 4;
+    }
+    model.model.evaluate(batch, selection_rule::threshold);
+    CHECK(cut(0) == 0);
+    model.model.discard();
+    model.model.accumulate(batch, {.targets = 24, .rows = 24});
+    model.model.update({.rate = 1e-3}, {.targets = 24, .rows = 24});
+    CHECK(cut(0) == Approx(0.02 * mean).epsilon(1e-5));
+    CHECK(cut(1) != 0);
+    const double after = cut(1);
+    model.model.evaluate(batch, selection_rule::top);
+    CHECK(cut(1) == after);
+}
+
+TEST_CASE("weight decay and Muon reach the tensors that the table says") {
+    std::vector<std::string> decayed, muon;
+    for (const table_row& row : tensor_table<XMoD>.rows) {
+        if (row.first_layer > 1) continue;
+        if (row.tensor.decays) decayed.emplace_back(row.tensor.name);
+        if (row.tensor.group == update_group::muon) muon.emplace_back(row.tensor.name);
+    }
+    const std::vector<std::string> hidden = {
+        "self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.o_proj.weight",
+        "mlp.gate_proj.weight",    "mlp.up_proj.weight",      "mlp.down_proj.weight"};
+    std::vector<std::string> twice = hidden;  // the dense layer, then the sparse run
+    twice.insert(twice.end(), hidden.begin(), hidden.end());
+    CHECK(muon == twice);
+    std::vector<std::string> expected = {"model.embed_tokens.weight"};
+    expected.insert(expected.end(), twice.begin(), twice.end());
+    expected.emplace_back("lm_head.weight");
+    CHECK(decayed == expected);
+}
+
+TEST_CASE("a small model learns a batch by heart") {
+    training_of<XMoD> model;
+    model.model.initialise(3);
+    std::vector<int> tokens(24), targets(24);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        tokens[i] = static_cast<int>(i * i * 5 % 256);
+        targets[i] = static_cast<int>((i + 1) * 31 % 256);
+    }
+    const step_totals totals{.targets = 24, .rows = 24};
+    double first = 0, last = 0;
+    for (int step = 1; step <= 120; ++step) {
+        model.model.accumulate({tokens.data(), targets.data()}, totals);
+        last = model.model.update({.rate = 1e-2, .decay = 0, .step = step}, totals).language;
+        if (step == 1) first = last;
+    }
+    CHECK(first > 5);
+    CHECK(last < 0.05);
+}
+
+TEST_CASE("a step that is not finite changes no weight") {
+    training_of<XMoD> model;
+    model.model.initialise(3);
+    std::vector<int> tokens(24, 1), targets(24, 2);
+    model.model.parameters().weights[tensor_table<XMoD>.run_offsets[0]] = std::numeric_limits<float>::infinity();
+    const auto before = model.weights();
+    const step_totals totals{.targets = 24, .rows = 24};
+    const std::string message = message_of([&] {
+        model.model.accumulate({tokens.data(), targets.data()}, totals);
+        model.model.update({.step = 7}, totals);
+    });
+    CHECK(message != "no error");
+    CHECK(model.weights() == before);
+}
+
+TEST_CASE("text of a larger vocabulary than the model's is refused") {
+    using Narrow = Model<dense * 1_c, Dims{.width = 16, .head_dim = 8, .heads = 2, .ffn = 24, .vocab = 100}>;
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 10);
+    training_of<Narrow> model;
+    CHECK(contains(message_of([&] { trainer(model.model, whole, whole, training_settings{}); }),
+                   "vocabulary of 256, the model one of 100"));
+}
