@@ -46,6 +46,7 @@ set(SDEPTH_HEADERS
     partner.hpp
     presets.hpp
     ops/attention.hpp
+    ops/depth_attention.hpp
     ops/linear.hpp
     ops/norm.hpp
     ops/rotary.hpp
@@ -75,6 +76,7 @@ set(SDEPTH_HEADERS
     kernels/host/route.hpp
     kernels/host/update.hpp
     kernels/host/host.hpp
+    kernels/host/depth_attention.hpp
     pipeline.hpp
     decoder.hpp
     safetensors.hpp
@@ -90,6 +92,19 @@ set(SDEPTH_HEADERS
 
 # nvcc only.
 set(SDEPTH_CUDA_HEADERS
+    kernels/cuda/error.cuh
+    kernels/cuda/mbarrier.cuh
+    kernels/cuda/fragments.cuh
+    kernels/cuda/tma.cuh
+    kernels/cuda/wgmma.cuh
+    kernels/cuda/attention_tiles.cuh
+    kernels/cuda/attention_forward.cuh
+    kernels/cuda/attention_backward_ends.cuh
+    kernels/cuda/attention_backward.cuh
+    kernels/cuda/attention_portable.cuh
+    kernels/cuda/attention.cuh
+    kernels/cuda/depth_attention.cuh
+    kernels/cuda/depth_slot_gradients.cuh
 )
 
 list(TRANSFORM SDEPTH_HEADERS PREPEND "${CMAKE_CURRENT_LIST_DIR}/")

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Attention on the GPU: picks the kernel for the head size and the architecture. Kernels live beside this file. Rank 5.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/attention_backward.cuh"
+#include "sdepth/kernels/cuda/attention_forward.cuh"
+#include "sdepth/kernels/cuda/attention_portable.cuh"
+#include "sdepth/ops/attention.hpp"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// Architectures that kernels are written for: sm_90a (fast), and any from sm_80 on.
+struct hopper {};
+struct portable {};
+
+namespace detail {
+
+inline void check_sizes(const AttentionArgs<__nv_bfloat16>& a, const char* what) {
+    const std::string name(what);
+    if (a.head_dim != 64 && a.head_dim != 128)
+        throw error(name + ": head_dim " + std::to_string(a.head_dim) + " has no kernel; use 64 or 128");
+    if (a.kv_heads < 1 || a.heads % a.kv_heads != 0)
+        throw error(name + ": heads must be a multiple of kv_heads; give each KV head the same number of query heads");
+    if ((a.first == nullptr) != (a.last == nullptr))
+        throw error(name + ": first and last must both be given or both be null; pass the two arrays together");
+    if (a.window != 0 && (a.first != nullptr || !a.causal))
+        throw error(name + ": window needs plain causal visibility; express other windows by first and last");
+    if (a.batch < 1 || a.queries.capacity < 1 || a.keys.capacity < 1)
+        throw error(name + ": no rows; give at least one sequence with one query and one key row");
+}
+
+using backward_tile_64 = backward_tile<64, 3, true>;
+using backward_tile_128 = backward_tile<128, 2, false>;
+
+}  // namespace detail
+
+/// o and lse of AttentionArgs on one stream; needs no scratch. Head sizes 64 and 128.
+template <class Arch>
+void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
+    detail::check_sizes(a, "attention_forward");
+    if constexpr (std::is_same_v<Arch, portable>) {
+        a.head_dim == 64 ? attention_forward_portable<portable_tile<64>>(a, stream)
+                         : attention_forward_portable<portable_tile<128>>(a, stream);
+    } else {
+        // Large query blocks read keys and values less often; small ones fill the processors better.
+        const bool large = a.queries.capacity >= 8192;
+        if (a.head_dim == 64)
+            large ? attention_forward_launch<forward_tile<64, 3, 128, 2, true>>(a, stream)
+                  : attention_forward_launch<forward_tile<64, 2, 128, 4, false>>(a, stream);
+        else
+            large ? attention_forward_launch<forward_tile<128, 3, 80, 2, true>>(a, stream)
+                  : attention_forward_launch<forward_tile<128, 2, 128, 2, true>>(a, stream);
+    }
+}
+
+/// Bytes of scratch for attention_backward.
+template <class Arch>
+std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
+    backward_scratch s{};
+    if constexpr (std::is_same_v<Arch, portable>)
+        return a.head_dim == 64 ? backward_layout<portable_tile<64>, false>(a, nullptr, s)
+                                : backward_layout<portable_tile<128>, false>(a, nullptr, s);
+    else
+        return a.head_dim == 64 ? backward_layout<detail::backward_tile_64>(a, nullptr, s)
+                                : backward_layout<detail::backward_tile_128>(a, nullptr, s);
+}
+
+/// All gradients of AttentionBackwardArgs on one stream, bit for bit the same each time. `scratch`: 256-byte aligned,
+/// any content.
+template <class Arch>
+void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
+    detail::check_sizes(g.forward, "attention_backward");
+    if constexpr (std::is_same_v<Arch, portable>)
+        g.forward.head_dim == 64 ? attention_backward_portable<portable_tile<64>>(g, scratch, stream)
+                                 : attention_backward_portable<portable_tile<128>>(g, scratch, stream);
+    else
+        g.forward.head_dim == 64 ? attention_backward_launch<detail::backward_tile_64>(g, scratch, stream)
+                                 : attention_backward_launch<detail::backward_tile_128>(g, scratch, stream);
+}
+
+}  // namespace sdepth::inline v0::on_cuda

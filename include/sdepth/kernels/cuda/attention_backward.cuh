@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: MIT
+// Attention backward for sm_90a (wgmma and the copy engine), after FlashAttention-3, deterministic. Visibility, sizes
+// and live rows are run-time data; a kernel is a template of its tile only. Rank 5.
+//
+// Three launches: attention_prepare_kernel, attention_backward_kernel, attention_finish_kernel. In the middle one a
+// block of threads owns 128 keys of one KV head and walks the query blocks, of all query heads of the group, that see
+// them: grad_k and grad_v stay in registers and no other block adds to them. grad_q is summed in fp32 in memory; the
+// adds to a query block are done in the order of key blocks, so that two runs agree bit for bit.
+//
+//  1. Prepare: D = o . grad_o per row, log-sum-exp in base 2 (+infinity where a row sees nothing, so that P = 0), the
+//     key blocks each query block sees, no adds done yet.
+//  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal). Query blocks go from the last
+//     to the first, the heads of the group together: block n adds to a query block one step after block n - 1.
+//  3. Producer: k and v of the item, then for each query block q, grad_o, lse, D through a ring of `stages`.
+//  4. Consumers, two warpgroups of 64 keys each:  S^T = k q^T,  dP^T = v grad_o^T.
+//  5. P = exp2(c S - lse), grad_v += P^T grad_o (P from registers).
+//  6. dS = P (dP - D), grad_k += dS^T q (dS from registers); dS also to shared memory.
+//  7. grad_q block = dS k over all 128 keys: half the columns for each warpgroup, which then starts its next S^T, or
+//     (head size 64, where registers allow it) by a third warpgroup, so that the first two need not meet.
+//  8. The block goes to shared memory; one of two other warps waits for its turn, adds it to memory and passes the turn
+//  on.
+//  9. After the last query block: scale grad_k, store both.
+// 10. Finish: grad_q in bf16.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sdepth/kernels/cuda/attention_backward_ends.cuh"
+#include "sdepth/kernels/cuda/attention_tiles.cuh"
+#include "sdepth/kernels/cuda/error.cuh"
+#include "sdepth/kernels/cuda/fragments.cuh"
+#include "sdepth/kernels/cuda/mbarrier.cuh"
+#include "sdepth/kernels/cuda/tma.cuh"
+#include "sdepth/kernels/cuda/wgmma.cuh"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// Order of work (step 2): key block after key block, each for all `columns` = batch x KV heads.
+struct backward_schedule {
+    int items, columns, group_size;  // group_size: query heads of a KV head
+};
+
+/// Tile of the backward kernel: what one instantiation is specialised for.
+template <int head_dim, int ring, bool apart_>
+struct backward_tile {
+    static constexpr int dim = head_dim, query_block = 64, key_block = 128, stages = ring;
+    static constexpr bool apart = apart_;  // step 7 has a warpgroup of its own, so that the others need not meet
+    static constexpr int threads = apart ? 512 : 384;
+    static constexpr int producer_registers = 24, consumer_registers = apart ? (dim == 64 ? 208 : 216) : 240;
+    static constexpr int sum_registers = 512 - producer_registers - 2 * consumer_registers;
+    static constexpr int sum_columns = dim / 2;  // of grad_q, each warpgroup's share in step 7
+    static constexpr int q_bytes = query_block * dim * 2, kv_bytes = key_block * dim * 2;
+    static constexpr int sum_count = query_block * dim;  // of grad_q, one block
+
+    struct stage_info {
+        int slot;   // which (b, head, query block), counted as in backward_scratch; -1 ends the item
+        int row;    // first query row
+        int order;  // key blocks that add before this one
+        int full;   // every row sees every key of the block
+    };
+    // Kept in shared memory, not in registers, of which the warpgroups have none to spare.
+    struct item_info {
+        int round;
+        int n, b, kv_head;  // key block (-1: no more items), sequence, KV head
+        int live_queries, live_keys;
+    };
+    struct shared {
+        alignas(1024) unsigned char k[kv_bytes];           // [dim / 64][key_block][64]
+        unsigned char v[kv_bytes];                         // [dim / 64][key_block][64]
+        unsigned char q[stages][q_bytes];                  // [dim / 64][query_block][64]
+        unsigned char grad_o[stages][q_bytes];             // [dim / 64][query_block][64]
+        unsigned char ds[2][key_block * query_block * 2];  // [query_block / 64][key_block][64]
+        float sum[2][sum_count];                           // [warpgroup][..][128][4]
+        float row_data[stages][2][query_block];            // log-sum-exp, D
+        stage_info info[stages];
+        item_info item;
+        int sum_slot[2], sum_order[2];
+        int ds_slot[2], ds_order[2];  // -1: no more of this item, -2: no more at all
+        mbarrier kv_full, kv_free, full[stages], free[stages], sum_full[2], sum_free[2], ds_full[2], ds_free[2],
+            sums_done;
+    };
+};
+
+template <class Tile>
+__device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map, const CUtensorMap& k_map,
+                                                        const CUtensorMap& v_map, const CUtensorMap& grad_o_map,
+                                                        const CUtensorMap& grad_k_map, const CUtensorMap& grad_v_map,
+                                                        const attention_view& a, const backward_scratch& scratch,
+                                                        const backward_schedule& schedule) {
+    constexpr int D = Tile::dim, BM = Tile::query_block, BN = Tile::key_block, chunks = D / 64;
+    extern __shared__ __align__(1024) unsigned char raw[];  // swizzling needs the alignment
+    auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    if (threadIdx.x == 0) {
+        sm.kv_full.init(1), sm.kv_free.init(2);
+        for (int s = 0; s < 2; ++s) sm.sum_full[s].init(Tile::apart ? 4 : 8), sm.sum_free[s].init(1);
+        for (int s = 0; s < 2; ++s) sm.ds_full[s].init(8), sm.ds_free[s].init(4);
+        sm.sums_done.init(4);
+        for (int s = 0; s < Tile::stages; ++s) sm.full[s].init(1), sm.free[s].init(8);
+        fence_barrier_init();
+    }
+    __syncthreads();
+    // 2. Items are dealt to the blocks of threads there and back again, so that sums of lengths agree.
+    const auto item_of = [](int round) {
+        const int grid = static_cast<int>(gridDim.x), me = this_block(round);
+        return round * grid + (round % 2 == 0 ? me : grid - 1 - me);
+    };
+
+    // The last message to each adder, after `sent` blocks: no more.
+    const auto end_adders = [&](int sent) {
+        for (int end = sent + 2; sent < end; ++sent) {
+            const int buffer = sent % 2;
+            sm.sum_free[buffer].wait((sent / 2 & 1) ^ 1);
+            if (threadIdx.x % 128 == 0) sm.sum_slot[buffer] = -1;
+            __syncwarp();
+            if (lane == 0) sm.sum_full[buffer].arrive();
+        }
+    };
+
+    if (warp < 4) {
+        give_registers<Tile::producer_registers>();
+        if (warp == 0) {
+            // 3. Producer.
+            if (lane == 0) prefetch_map(q_map), prefetch_map(k_map), prefetch_map(v_map), prefetch_map(grad_o_map);
+            int count = 0;
+            int round = 0;
+            while (true) {
+                const int item = item_of(round);
+                sm.kv_free.wait((round & 1) ^ 1);
+                if (lane == 0) {
+                    const int b = item % schedule.columns / a.kv_heads, kv_head = item % schedule.columns % a.kv_heads,
+                              n = item / schedule.columns;
+                    sm.item = {round, item < schedule.items ? n : -1, b, kv_head, a.queries.of(b), a.keys.of(b)};
+                    if (item < schedule.items) {
+                        sm.kv_full.arrive_expect(2 * Tile::kv_bytes);
+                        load_tile(sm.k, k_map, sm.kv_full, n * BN, kv_head * chunks, b);
+                        load_tile(sm.v, v_map, sm.kv_full, n * BN, kv_head * chunks, b);
+                    } else {
+                        sm.kv_full.arrive();
+                    }
+                }
+                if (item >= schedule.items) break;
+                __syncwarp();
+                for (int top = scratch.query_blocks - 1; top >= 0; top -= 32) {
+                    // Lane l looks at query block top - l: does it see key block n, and how.
+                    const int n = sm.item.n;
+                    int order = -1;  // twice the key blocks before n, odd if every row sees all of n
+                    if (top - lane >= 0) {
+                        const int4 see = scratch.sight[sm.item.b * scratch.query_blocks + top - lane];
+                        if (n < see.y) order = (n - see.x) * 2 + (see.z <= n && n < see.w);
+                    }
+                    unsigned todo = __ballot_sync(~0u, order >= 0);
+                    while (todo != 0) {
+                        const int at = __ffs(static_cast<int>(todo)) - 1;
+                        todo &= todo - 1;
+#pragma unroll 1
+                        for (int u = 0; u < schedule.group_size; ++u) {
+                            const int s = count % Tile::stages;
+                            sm.free[s].wait((count / Tile::stages & 1) ^ 1);
+                            ++count;
+                            if (lane != at) continue;
+                            const int block = top - lane;
+                            const int head = sm.item.kv_head * schedule.group_size + u;
+                            const int slot = (sm.item.b * a.heads + head) * scratch.query_blocks + block;
+                            sm.info[s] = {slot, block * BM, order / 2, order % 2};
+                            sm.full[s].arrive_expect(2 * Tile::q_bytes + 2 * BM * 4);
+                            load_tile(sm.q[s], q_map, sm.full[s], block * BM, head * chunks, sm.item.b);
+                            load_tile(sm.grad_o[s], grad_o_map, sm.full[s], block * BM, head * chunks, sm.item.b);
+                            load_bytes(sm.row_data[s], scratch.row_data + slot * std::int64_t{2 * BM}, 2 * BM * 4,
+                                       sm.full[s]);
+                        }
+                    }
+                }
+                const int s = count % Tile::stages;
+                sm.free[s].wait((count / Tile::stages & 1) ^ 1);
+                ++count;
+                round = sm.item.round + 1;
+                __syncwarp();
+                if (lane == 0) sm.info[s].slot = -1, sm.full[s].arrive();
+            }
+        } else if (warp <= 2 && lane == 0) {
+            // 8. Two adders, a buffer each: while one's add is on its way to memory the other takes the next block.
+            const int buffer = warp - 1;
+            for (int count = 0;; ++count) {
+                sm.sum_full[buffer].wait(count & 1);
+                const int slot = sm.sum_slot[buffer], order = sm.sum_order[buffer];
+                if (slot < 0) break;
+                int* const turn = scratch.turns + slot;
+                float* const to = scratch.sums + static_cast<std::int64_t>(slot) * Tile::sum_count;
+                wait_turn(turn, order);
+                if (order == 0)
+                    store_floats(to, sm.sum[buffer], Tile::sum_count * 4);
+                else
+                    add_floats(to, sm.sum[buffer], Tile::sum_count * 4);
+                commit_stores();
+                wait_stores_read<0>();
+                sm.sum_free[buffer].arrive();
+                wait_stores_done<0>();
+                pass_turn(turn, order + 1);
+            }
+        }
+        return;
+    }
+
+    if (Tile::apart && warp >= 12) {
+        // 7, 8 with a warpgroup of its own.
+        take_registers_or_give<Tile::sum_registers, 128>();
+        const int in_group = static_cast<int>(threadIdx.x) % 128;
+        int count = 0, sum_count = 0;
+        for (int round = 0;; ++round) {
+            sm.kv_full.wait(round & 1);
+            if (sm.item.n < 0) break;
+            for (;; ++count) {
+                const int buffer = count % 2;
+                sm.ds_full[buffer].wait(count / 2 & 1);
+                const int slot = __reduce_min_sync(~0u, sm.ds_slot[buffer]), order = sm.ds_order[buffer];
+                if (slot < 0) break;
+                const int to = sum_count % 2;
+                sm.sum_free[to].wait((sum_count / 2 & 1) ^ 1);
+                ++sum_count;
+                for (int part = 0; part < D / 64; ++part) {
+                    float dq[32];
+                    const std::uint64_t ds_mn = operand(sm.ds[buffer]), k_columns = operand(sm.k + part * BN * 128);
+                    wgmma_fence();
+#pragma unroll
+                    for (int kk = 0; kk < BN / 16; ++kk)
+                        wgmma<64>::shared<major::mn, major::mn>(dq, advance(ds_mn, kk * 2048),
+                                                                advance(k_columns, kk * 2048), kk != 0);
+                    wgmma_commit();
+                    wgmma_wait<0>();
+                    pin(dq);
+                    float* const at = sm.sum[to] + part * 4096 + in_group * 4;
+#pragma unroll
+                    for (int i = 0; i < 8; ++i)
+                        *reinterpret_cast<float4*>(at + i * 512) = {dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
+                                                                    dq[4 * i + 3]};
+                }
+                if (in_group == 0) sm.sum_slot[to] = slot, sm.sum_order[to] = order;
+                fence_async_shared();
+                __syncwarp();
+                if (lane == 0) sm.ds_free[buffer].arrive(), sm.sum_full[to].arrive();
+            }
+            __syncwarp();
+            if (lane == 0) sm.ds_free[count % 2].arrive(), sm.sums_done.arrive();
+            ++count;
+        }
+        end_adders(sum_count);
+        return;
+    }
+
+    take_registers<Tile::consumer_registers>();
+    const int group = warp / 4 - 1, in_group = static_cast<int>(threadIdx.x) % 128;
+    const int own = 1 + group, both = 3;
+    const float c = a.scale * 1.4426950408889634f;
+    const std::uint64_t k_rows = operand(sm.k + group * 64 * 128), v_rows = operand(sm.v + group * 64 * 128);
+    const std::uint64_t k_columns = operand(sm.k + group * Tile::sum_columns * (D == 128 ? BN * 2 : 2));
+    int count = 0, sum_count = 0;
+
+    for (int round = 0;; ++round) {
+        sm.kv_full.wait(round & 1);
+        if (sm.item.n < 0) break;
+        float grad_k[D / 2], grad_v[D / 2], s[BM / 2], dp[BM / 2];
+        std::uint32_t p[BM / 16][4];
+#pragma unroll
+        for (int i = 0; i < D / 2; ++i) grad_k[i] = grad_v[i] = 0;
+
+        const auto clear_rows = [&](unsigned char* tile, int rows, int from) {
+            for (int r = max(from, 0) + in_group / 8 + group * 16; r < rows; r += 32)
+                for (int chunk = 0; chunk < chunks; ++chunk)
+                    *reinterpret_cast<uint4*>(tile + (chunk * rows + r) * 128 + in_group % 8 * 16) = uint4{};
+        };
+        const auto issue_s = [&](int stage) {
+            const std::uint64_t q = operand(sm.q[stage]);
+#pragma unroll
+            for (int kk = 0; kk < D / 16; ++kk)
+                wgmma<BM>::template shared<major::k, major::k>(s, advance(k_rows, kk / 4 * BN * 128 + kk % 4 * 32),
+                                                               advance(q, kk / 4 * BM * 128 + kk % 4 * 32), kk != 0);
+            wgmma_commit();
+        };
+        // The next query block; whether there is one. Zeros for its dead rows.
+        const auto next = [&] {
+            const int stage = count % Tile::stages;
+            sm.full[stage].wait(count / Tile::stages & 1);
+            // A warp-wide reduction: the compiler then knows that all threads agree and keeps products asynchronous.
+            if (__reduce_min_sync(~0u, sm.info[stage].slot) < 0) return false;
+            const int live = sm.item.live_queries - sm.info[stage].row;
+            if (live < BM && sm.item.live_queries < a.queries.capacity) {
+                clear_rows(sm.q[stage], BM, live);
+                clear_rows(sm.grad_o[stage], BM, live);
+                fence_async_shared();
+                named_sync(both, 256);
+            }
+            return true;
+        };
+
+        const int live = sm.item.live_keys - sm.item.n * BN;
+        if (live < BN && sm.item.live_keys < a.keys.capacity) {
+            clear_rows(sm.k, BN, live);
+            clear_rows(sm.v, BN, live);
+            fence_async_shared();
+            named_sync(both, 256);
+        }
+
+        // 4. S^T of the first block; of the others it is issued ahead, in step 7, if only to be thrown away after the
+        // last: a branch around it would make the compiler wait for every product.
+        bool more = next();
+        wgmma_fence();
+        issue_s(count % Tile::stages);
+        wgmma_wait<0>();
+        pin(s);
+        while (more) {
+            const int stage = count % Tile::stages;
+            const auto info = sm.info[stage];
+            const std::uint64_t grad_o_k = operand(sm.grad_o[stage]);
+            const std::uint64_t grad_o_mn = operand(sm.grad_o[stage], BM * 128), q_mn = operand(sm.q[stage], BM * 128);
+            wgmma_fence();
+#pragma unroll
+            for (int kk = 0; kk < D / 16; ++kk)
+                wgmma<BM>::template shared<major::k, major::k>(dp, advance(v_rows, kk / 4 * BN * 128 + kk % 4 * 32),
+                                                               advance(grad_o_k, kk / 4 * BM * 128 + kk % 4 * 32),
+                                                               kk != 0);
+            wgmma_commit();
+
+            // 5. P and grad_v.
+            if (!info.full) {
+                const auto item = sm.item;
+                const int key = item.n * BN + (this_thread() - 128) / 32 * 16 + lane / 4;  // S^T rows: this and 8 below
+#pragma unroll
+                for (int j = 0; j < BM / 8; ++j)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) {
+                        const key_range see =
+                            a.visible(item.b, info.row + 8 * j + lane % 4 * 2 + e, item.live_queries, item.live_keys);
+                        if (key < see.first || key > see.last) s[4 * j + e] = -INFINITY;
+                        if (key + 8 < see.first || key + 8 > see.last) s[4 * j + 2 + e] = -INFINITY;
+                    }
+            }
+#pragma unroll
+            for (int j = 0; j < BM / 8; ++j) {
+                const float2 lse = *reinterpret_cast<const float2*>(&sm.row_data[stage][0][8 * j + lane % 4 * 2]);
+                s[4 * j] = exp2_fast(s[4 * j] * c - lse.x), s[4 * j + 1] = exp2_fast(s[4 * j + 1] * c - lse.y);
+                s[4 * j + 2] = exp2_fast(s[4 * j + 2] * c - lse.x), s[4 * j + 3] = exp2_fast(s[4 * j + 3] * c - lse.y);
+            }
+#pragma unroll
+            for (int i = 0; i < BM / 4; ++i) p[i / 4][i % 4] = pack_bf16(s[2 * i], s[2 * i + 1]);
+            wgmma_fence();
+#pragma unroll
+            for (int kk = 0; kk < BM / 16; ++kk)
+                wgmma<D>::template registers<major::mn>(grad_v, p[kk], advance(grad_o_mn, kk * 2048), true);
+            wgmma_commit();
+            wgmma_wait<1>();
+            pin(dp);
+
+            // 6. dS and grad_k.
+            std::uint32_t ds[BM / 16][4];
+#pragma unroll
+            for (int j = 0; j < BM / 8; ++j) {
+                const float2 drop = *reinterpret_cast<const float2*>(&sm.row_data[stage][1][8 * j + lane % 4 * 2]);
+                ds[j / 2][j % 2 * 2] =
+                    pack_bf16(s[4 * j] * (dp[4 * j] - drop.x), s[4 * j + 1] * (dp[4 * j + 1] - drop.y));
+                ds[j / 2][j % 2 * 2 + 1] =
+                    pack_bf16(s[4 * j + 2] * (dp[4 * j + 2] - drop.x), s[4 * j + 3] * (dp[4 * j + 3] - drop.y));
+            }
+            unsigned char* const ds_tile = sm.ds[sum_count % 2];
+            if (Tile::apart) sm.ds_free[sum_count % 2].wait((sum_count / 2 & 1) ^ 1);
+            const int ds_row = group * 64 + warp % 4 * 16 + lane % 16;
+#pragma unroll
+            for (int i = 0; i < BM / 16; ++i) {
+                const int column = 2 * i + lane / 16;  // in units of 8 queries
+                store_matrices(ds_tile + (column / 8 * BN + ds_row) * 128 + (column % 8 ^ ds_row % 8) * 16, ds[i]);
+            }
+            wgmma_fence();
+#pragma unroll
+            for (int kk = 0; kk < BM / 16; ++kk)
+                wgmma<D>::template registers<major::mn>(grad_k, ds[kk], advance(q_mn, kk * 2048), true);
+            wgmma_commit();
+            fence_async_shared();
+            if constexpr (Tile::apart) {
+                if (threadIdx.x == 128) sm.ds_slot[sum_count % 2] = info.slot, sm.ds_order[sum_count % 2] = info.order;
+                __syncwarp();
+                if (lane == 0) sm.ds_full[sum_count % 2].arrive();
+                ++sum_count;
+                ++count;
+                more = next();
+                wgmma_fence();
+                issue_s(count % Tile::stages);
+                wgmma_wait<1>();
+                pin(grad_k);
+                pin(grad_v);
+                __syncwarp();
+                if (lane == 0) sm.free[stage].arrive();
+                wgmma_wait<0>();
+                pin(s);
+                continue;
+            }
+            named_sync(both, 256);
+
+            // 7. grad_q of this block, S^T of the next.
+            float dq[Tile::sum_columns / 2];
+            const std::uint64_t ds_mn = operand(ds_tile);
+            wgmma_fence();
+#pragma unroll
+            for (int kk = 0; kk < BN / 16; ++kk)
+                wgmma<Tile::sum_columns>::template shared<major::mn, major::mn>(dq, advance(ds_mn, kk * 2048),
+                                                                                advance(k_columns, kk * 2048), kk != 0);
+            wgmma_commit();
+            wgmma_wait<1>();
+            pin(grad_k);
+            pin(grad_v);
+            __syncwarp();
+            if (lane == 0) sm.free[stage].arrive();
+            ++count;
+            more = next();
+            wgmma_fence();
+            issue_s(count % Tile::stages);
+            wgmma_wait<1>();
+            pin(dq);
+
+            // 8. Hand the block to the adder.
+            const int buffer = sum_count % 2;
+            sm.sum_free[buffer].wait((sum_count / 2 & 1) ^ 1);
+            ++sum_count;
+            float* const to = sm.sum[buffer] + group * Tile::sum_count / 2 + in_group * 4;
+#pragma unroll
+            for (int i = 0; i < Tile::sum_columns / 8; ++i)
+                *reinterpret_cast<float4*>(to + i * 512) = {dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]};
+            if (threadIdx.x == 128) sm.sum_slot[buffer] = info.slot, sm.sum_order[buffer] = info.order;
+            fence_async_shared();
+            __syncwarp();
+            if (lane == 0) sm.sum_full[buffer].arrive();
+            wgmma_wait<0>();
+            pin(s);
+        }
+
+        // 9. All are done with k and v: their place takes grad_k and grad_v on the way out.
+        if (Tile::apart) {
+            sm.ds_free[sum_count % 2].wait((sum_count / 2 & 1) ^ 1);
+            if (threadIdx.x == 128) sm.ds_slot[sum_count % 2] = -1;
+            __syncwarp();
+            if (lane == 0) sm.ds_full[sum_count % 2].arrive();
+            ++sum_count;
+        }
+        named_sync(both, 256);
+        if (Tile::apart) sm.sums_done.wait(round & 1);
+        if (lane == 0) sm.free[count % Tile::stages].arrive();
+        ++count;
+        const int out_thread = this_thread(), row = out_thread % 128 / 32 * 16 + out_thread % 16,
+                  half = out_thread % 32 / 16;
+        unsigned char* const k_out = sm.k + group * 64 * D * 2;  // [dim / 64][64][64]
+        unsigned char* const v_out = sm.v + group * 64 * D * 2;
+#pragma unroll
+        for (int i = 0; i < D / 16; ++i) {
+            std::uint32_t k_part[4], v_part[4];
+#pragma unroll
+            for (int u = 0; u < 4; ++u) {
+                const int e = 8 * i + 2 * u;
+                k_part[u] = pack_bf16(grad_k[e] * a.scale, grad_k[e + 1] * a.scale);
+                v_part[u] = pack_bf16(grad_v[e], grad_v[e + 1]);
+            }
+            const int column = 2 * i + half, at = (column / 8 * 64 + row) * 128 + (column % 8 ^ row % 8) * 16;
+            store_matrices(k_out + at, k_part);
+            store_matrices(v_out + at, v_part);
+        }
+        fence_async_shared();
+        named_sync(own, 128);
+        if (in_group == 0) {
+            const auto item = sm.item;
+            store_tile(grad_k_map, k_out, item.n * BN + group * 64, item.kv_head * chunks, item.b);
+            store_tile(grad_v_map, v_out, item.n * BN + group * 64, item.kv_head * chunks, item.b);
+            commit_stores();
+            wait_stores_read<0>();
+            sm.kv_free.arrive();
+        }
+    }
+    if (in_group == 0) wait_stores_done<0>();
+    if (!Tile::apart) end_adders(sum_count);
+}
+
+template <class Tile>
+__global__ void __launch_bounds__(Tile::threads, 1)
+    attention_backward_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
+                              const __grid_constant__ CUtensorMap v_map, const __grid_constant__ CUtensorMap grad_o_map,
+                              const __grid_constant__ CUtensorMap grad_k_map,
+                              const __grid_constant__ CUtensorMap grad_v_map, const attention_view a,
+                              const backward_scratch scratch, const backward_schedule schedule) {
+    if constexpr (SDEPTH_HOPPER_CODE)
+        attention_backward_body<Tile>(q_map, k_map, v_map, grad_o_map, grad_k_map, grad_v_map, a, scratch, schedule);
+}
+
+/// Backward attention on one stream; `scratch` has backward_layout bytes, 256-byte aligned, with any content.
+template <class Tile>
+void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
+    const AttentionArgs<__nv_bfloat16>& a = g.forward;
+    int device = 0, processors = 0;
+    check(cudaGetDevice(&device), "attention_backward");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "attention_backward");
+    backward_scratch s{};
+    backward_layout<Tile>(a, static_cast<unsigned char*>(scratch), s);
+    const attention_view view(a);
+    const int Tq = a.queries.capacity, Tk = a.keys.capacity, o_row = a.heads * a.head_dim;
+    backward_schedule schedule{0, a.batch * a.kv_heads, a.heads / a.kv_heads};
+    schedule.items = (Tk + Tile::key_block - 1) / Tile::key_block * schedule.columns;
+
+    const auto blocks = static_cast<unsigned>(s.query_blocks), B = static_cast<unsigned>(a.batch);
+    attention_prepare_kernel<Tile>
+        <<<dim3(blocks, static_cast<unsigned>(a.heads + 3) / 4, B), 256, 0, stream>>>(view, a.o, g.grad_o, a.lse, s);
+    check(cudaGetLastError(), "attention_backward");
+
+    const CUtensorMap q = head_tile_map(a.q, a.batch, Tq, a.heads, Tile::dim, a.q_stride(), Tile::query_block);
+    const CUtensorMap k = head_tile_map(a.k, a.batch, Tk, a.kv_heads, Tile::dim, a.kv_stride(), Tile::key_block);
+    const CUtensorMap v = head_tile_map(a.v, a.batch, Tk, a.kv_heads, Tile::dim, a.kv_stride(), Tile::key_block);
+    const CUtensorMap grad_o = head_tile_map(g.grad_o, a.batch, Tq, a.heads, Tile::dim, o_row, Tile::query_block);
+    const CUtensorMap grad_k = head_tile_map(g.grad_k, a.batch, Tk, a.kv_heads, Tile::dim, a.kv_stride(), 64);
+    const CUtensorMap grad_v = head_tile_map(g.grad_v, a.batch, Tk, a.kv_heads, Tile::dim, a.kv_stride(), 64);
+    const int bytes = static_cast<int>(sizeof(typename Tile::shared));
+    check(cudaFuncSetAttribute(attention_backward_kernel<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "attention_backward");
+    attention_backward_kernel<Tile><<<std::min(processors, schedule.items), Tile::threads, bytes, stream>>>(
+        q, k, v, grad_o, grad_k, grad_v, view, s, schedule);
+    check(cudaGetLastError(), "attention_backward");
+
+    attention_finish_kernel<Tile>
+        <<<dim3(2 * blocks, static_cast<unsigned>(a.heads), B), 128, 0, stream>>>(view, s, g.grad_q, a.q_stride());
+    check(cudaGetLastError(), "attention_backward");
+}
+
+}  // namespace sdepth::inline v0::on_cuda

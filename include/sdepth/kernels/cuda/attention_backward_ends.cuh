@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// The two small kernels around attention_backward.cuh, whose steps 1 and 10 they are, and the scratch that the three
+// share. Both are bound by memory: they read o and grad_o, or write grad_q, once. Rank 5.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "sdepth/kernels/cuda/attention_tiles.cuh"
+#include "sdepth/kernels/cuda/fragments.cuh"
+#include "sdepth/ops/attention.hpp"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// What the kernels hand to each other: a part of scratch each.
+struct backward_scratch {
+    int query_blocks;  // of each sequence
+    float* sums;       // [B, H, query_blocks][query_block * dim], grad_q in the order of the tensor cores' registers
+    float* row_data;   // [B, H, query_blocks][2][query_block]: log-sum-exp in base 2, D
+    int4* sight;       // [B, query_blocks], a block_range
+    int* turns;        // [B, H, query_blocks], adds done
+};
+
+/// Splits scratch; with a null pointer only counts: returns the bytes. `sums`: whether grad_q is summed in memory.
+template <class Tile, bool sums = true>
+std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, unsigned char* at, backward_scratch& s) {
+    s.query_blocks = (a.queries.capacity + Tile::query_block - 1) / Tile::query_block;
+    const std::size_t slots = std::size_t(a.batch) * unsigned(a.heads) * unsigned(s.query_blocks);
+    unsigned char* const begin = at;
+    const auto take = [&at](auto*& p, std::size_t n) {
+        p = reinterpret_cast<std::remove_reference_t<decltype(p)>>(at);
+        at += (n * sizeof(*p) + 255) / 256 * 256;
+    };
+    if constexpr (sums) take(s.sums, slots * Tile::sum_count);
+    take(s.row_data, slots * 2 * Tile::query_block);
+    take(s.sight, std::size_t(a.batch) * unsigned(s.query_blocks));
+    take(s.turns, slots);
+    return static_cast<std::size_t>(at - begin);
+}
+
+/// Step 1. One block of threads: one query block, four heads.
+template <class Tile>
+__global__ void __launch_bounds__(256)
+    attention_prepare_kernel(const attention_view a, const __nv_bfloat16* o, const __nv_bfloat16* grad_o,
+                             const float* lse, const backward_scratch scratch) {
+    constexpr int lanes = Tile::dim / 8;  // threads of a row, 16 bytes each
+    const int block = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * 4,
+              b = static_cast<int>(blockIdx.z);
+    const int row = block * Tile::query_block, heads = min(4, a.heads - head), thread = static_cast<int>(threadIdx.x);
+    const int live_queries = a.queries.of(b), live_keys = a.keys.of(b);
+    if (thread < 32 && head == 0) {
+        const block_range see = blocks_of<Tile::query_block, Tile::key_block>(a, b, row, live_queries, live_keys);
+        if (thread == 0)
+            scratch.sight[b * scratch.query_blocks + block] = {see.begin, see.end, see.full_begin, see.full_end};
+    }
+    if (thread < heads) scratch.turns[(b * a.heads + head + thread) * scratch.query_blocks + block] = 0;
+
+    for (int u = thread / lanes; u < Tile::query_block * heads; u += 256 / lanes) {
+        const int i = row + u / heads, h = head + u % heads;
+        const key_range see = a.visible(b, i, live_queries, live_keys);
+        const bool blind = see.last < see.first;
+        float sum = 0;
+        if (!blind) {
+            const long at =
+                ((static_cast<long>(b) * a.queries.capacity + i) * a.heads + h) * Tile::dim + thread % lanes * 8;
+            const uint4 x = *reinterpret_cast<const uint4*>(o + at), y = *reinterpret_cast<const uint4*>(grad_o + at);
+            const auto* xs = reinterpret_cast<const __nv_bfloat162*>(&x);
+            const auto* ys = reinterpret_cast<const __nv_bfloat162*>(&y);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const float2 p = __bfloat1622float2(xs[e]), r = __bfloat1622float2(ys[e]);
+                sum += p.x * r.x + p.y * r.y;
+            }
+        }
+#pragma unroll
+        for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+        if (thread % lanes == 0) {
+            const long slot = (static_cast<long>(b) * a.heads + h) * scratch.query_blocks + block;
+            float* const to = scratch.row_data + slot * 2 * Tile::query_block + u / heads;
+            to[Tile::query_block] = sum;
+            to[0] = blind ? INFINITY
+                          : lse[(static_cast<long>(b) * a.queries.capacity + i) * a.heads + h] * 1.4426950408889634f;
+        }
+    }
+}
+
+/// Step 10. One block of 128 threads: half a query block of one head, as one warpgroup held it.
+template <class Tile>
+__global__ void __launch_bounds__(128) attention_finish_kernel(const attention_view a, const backward_scratch scratch,
+                                                               __nv_bfloat16* grad_q, int row_stride) {
+    const int block = static_cast<int>(blockIdx.x) / 2, group = static_cast<int>(blockIdx.x) % 2;
+    const int head = static_cast<int>(blockIdx.y), b = static_cast<int>(blockIdx.z),
+              thread = static_cast<int>(threadIdx.x);
+    const int4 see = scratch.sight[b * scratch.query_blocks + block];
+    const long slot = (static_cast<long>(b) * a.heads + head) * scratch.query_blocks + block;
+    const float4* from =
+        reinterpret_cast<const float4*>(scratch.sums + slot * Tile::sum_count + group * (Tile::sum_count / 2)) + thread;
+    const int row = block * Tile::query_block + thread / 32 * 16 + thread % 32 / 4;
+    const int column = group * Tile::sum_columns, quarter = thread % 4;
+
+    // A thread holds two columns of every eight; four threads exchange theirs so that each has eight in a row.
+#pragma unroll
+    for (int i = 0; i < Tile::sum_columns / 32; ++i) {
+        std::uint32_t part[2][4];
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            const float4 x = see.x < see.y ? from[(4 * i + u) * 128] : float4{0, 0, 0, 0};
+            part[0][u] = pack_bf16(x.x * a.scale, x.y * a.scale), part[1][u] = pack_bf16(x.z * a.scale, x.w * a.scale);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            std::uint32_t whole[4] = {};
+#pragma unroll
+            for (int step = 0; step < 4; ++step) {
+                // In this step thread t sends piece t ^ step and receives its own piece of thread t ^ step.
+                const int other = quarter ^ step;
+                const std::uint32_t low = other & 1 ? part[r][1] : part[r][0],
+                                    high = other & 1 ? part[r][3] : part[r][2];
+                const std::uint32_t got = __shfl_xor_sync(~0u, other & 2 ? high : low, step);
+                whole[0] = other == 0 ? got : whole[0], whole[1] = other == 1 ? got : whole[1];
+                whole[2] = other == 2 ? got : whole[2], whole[3] = other == 3 ? got : whole[3];
+            }
+            if (row + 8 * r < a.queries.capacity)
+                *reinterpret_cast<uint4*>(
+                    grad_q + (static_cast<long>(b) * a.queries.capacity + row + 8 * r) * row_stride + head * Tile::dim +
+                    column + 32 * i + 8 * quarter) = uint4{whole[0], whole[1], whole[2], whole[3]};
+        }
+    }
+}
+
+}  // namespace sdepth::inline v0::on_cuda

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: MIT
+// MoDA's depth branch for sm_90a, forward and backward: bound by memory, every slot read once. Rank 5.
+//
+// One warp: one KV head of one token, all query heads of its group (up to 16). With K, V the slots [slots, h]:
+//
+//  1. The copy engine brings the slots in chunks of 16 KB, swizzled; each warp has its own ring and never meets others.
+//  2. S^T = K q^T on 16 slots x 8 heads: slots fill the tensor core's rows, so that a group of eight wastes nothing.
+//  3. Forward: softmax over slots that begins with the sequence branch: maximum = its log-sum-exp, sum = 1, o = its o.
+//  4. Forward: o += P V, P transposed in registers.
+//  5. Backward: P = exp(S - joint lse), dP^T = V grad_o^T, dS = P (dP - D), D = o . grad_o.
+//  6. Backward: grad_q += dS K;  grad_v = P^T grad_o and grad_k = dS^T q, columns permuted so that a thread ends with
+//  16
+//     bytes in a row of memory; or P and dS are stored for depth_slot_gradients.
+//
+// Masked slots may hold anything: their rows are overwritten by zeros in shared memory.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/error.cuh"
+#include "sdepth/kernels/cuda/fragments.cuh"
+#include "sdepth/kernels/cuda/mbarrier.cuh"
+#include "sdepth/kernels/cuda/tma.cuh"
+#include "sdepth/ops/depth_attention.hpp"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// Tile of the depth kernels: head size, query heads of a group in units of eight.
+template <int head_dim, int head_tiles>
+struct depth_tile {
+    static constexpr int dim = head_dim, tiles = head_tiles, parts = dim / 64;
+    static constexpr int warps = dim == 64 && tiles == 1 ? 12 : 6, stages = 12 / warps, threads = 32 * warps;
+    static constexpr int chunk = 8192 / (2 * dim);  // slots of a stage
+    static constexpr int stage_bytes = 2 * chunk * dim * 2;
+
+    struct shared {
+        alignas(1024) unsigned char slot[warps][stages][stage_bytes];  // [K, V][dim / 64][chunk][64]
+        mbarrier full[warps][stages];
+    };
+};
+
+/// Sizes as the kernels receive them.
+struct depth_view {
+    int batch, heads, kv_heads, slots, used, q_stride;
+    rows tokens;
+    const std::uint8_t* mask;
+    float scale;
+
+    explicit depth_view(const DepthAttentionArgs<__nv_bfloat16>& a)
+        : batch(a.batch),
+          heads(a.heads),
+          kv_heads(a.kv_heads),
+          slots(a.slots),
+          used(a.used),
+          q_stride(a.q_stride()),
+          tokens(a.tokens),
+          mask(a.mask),
+          scale(static_cast<float>(a.scale)) {}
+    __device__ int group() const { return heads / kv_heads; }
+};
+
+/// The stream of chunks of one warp.
+template <class Tile>
+class depth_stream {
+  public:
+    __device__ depth_stream(typename Tile::shared& shared, const CUtensorMap& map, const depth_view& a)
+        : sm_(shared), map_(map), a_(a), chunks_((a.used + Tile::chunk - 1) / Tile::chunk) {
+        const int warps = static_cast<int>(gridDim.x) * Tile::warps;
+        first_ = static_cast<int>(blockIdx.x) * Tile::warps + warp();
+        total_ = a.batch * a.tokens.capacity * a.kv_heads;
+        stride_ = warps;
+        if (lane() == 0) {
+            for (int s = 0; s < Tile::stages; ++s) sm_.full[warp()][s].init(1);
+            fence_barrier_init();
+        }
+        __syncwarp();
+        for (int i = 0; i < Tile::stages; ++i) issue();
+    }
+
+    /// Task `round` of this warp: token and KV head; false if there are no more.
+    __device__ bool task(int round, int& token, int& kv) const {
+        const int id = first_ + round * stride_;
+        token = id / a_.kv_heads, kv = id % a_.kv_heads;
+        return id < total_;
+    }
+    __device__ int chunks() const { return chunks_; }
+
+    /// The next chunk, [K, V][dim / 64][chunk][64]. `seen`: which of its slots count, none for a dead
+    /// token; the others' rows become zero.
+    __device__ const unsigned char* get(int token, bool live, int from, unsigned (&seen)[2]) {
+        const int s = taken_ % Tile::stages;
+        sm_.full[warp()][s].wait(taken_ / Tile::stages & 1);
+        unsigned char* const tile = sm_.slot[warp()][s];
+        bool masked = false;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int slot = from + 32 * half + lane();
+            const bool there = 32 * half < Tile::chunk && slot < a_.used;
+            const bool on = there && live &&
+                            (a_.mask == nullptr || a_.mask[static_cast<std::int64_t>(token) * a_.slots + slot] != 0);
+            seen[half] = __ballot_sync(~0u, on);
+            masked |= __any_sync(~0u, there && !on);
+        }
+        if (masked) {
+            for (int r = 0; r < Tile::chunk; ++r)
+                if (((r < 32 ? seen[0] : seen[1]) >> r % 32 & 1) == 0)
+                    for (int c = lane(); c < 2 * Tile::parts * 8; c += 32)
+                        *reinterpret_cast<uint4*>(tile + (c / 8 * Tile::chunk + r) * 128 + c % 8 * 16) = uint4{};
+            fence_async_shared();
+            __syncwarp();
+        }
+        return tile;
+    }
+    /// Done with it.
+    __device__ void release() {
+        __syncwarp();
+        ++taken_;
+        issue();
+    }
+
+    /// This lane's place in the 16 x 16 piece at slots 16 m and columns 16 kk of K (which = 0) or V (1).
+    __device__ static const unsigned char* piece(const unsigned char* tile, int which, int m, int kk) {
+        const int r = 16 * m + lane() % 16, c = 2 * (kk % 4) + lane() / 16;
+        return tile + ((which * Tile::parts + kk / 4) * Tile::chunk + r) * 128 + (c ^ r % 8) * 16;
+    }
+
+    __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ static int warp() { return static_cast<int>(threadIdx.x) / 32; }
+
+  private:
+    // Asks for the chunk `issued_` of the stream, if there is one.
+    __device__ void issue() {
+        int token, kv;
+        if (chunks_ == 0 || !task(issued_ / chunks_, token, kv)) return;
+        const int s = issued_ % Tile::stages;
+        if (lane() == 0) {
+            mbarrier& full = sm_.full[warp()][s];
+            full.arrive_expect(Tile::stage_bytes);
+            load_box_5d(sm_.slot[warp()][s], map_, full, 0, issued_ % chunks_ * Tile::chunk, 0, kv, token);
+        }
+        ++issued_;
+    }
+
+    typename Tile::shared& sm_;
+    const CUtensorMap& map_;
+    const depth_view& a_;
+    int chunks_, first_, total_, stride_, issued_ = 0, taken_ = 0;
+};
+
+/// Operand B of step 2 for heads 8 u .. 8 u + 7: column l / 4 is a head, rows are dims. Heads that are not there are 0.
+template <class Tile>
+__device__ inline void load_heads(std::uint32_t (&b)[Tile::tiles][Tile::dim / 8], const __nv_bfloat16* row, int group) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int u = 0; u < Tile::tiles; ++u)
+#pragma unroll
+        for (int i = 0; i < Tile::dim / 8; ++i) {
+            const int head = 8 * u + lane / 4;
+            b[u][i] = head < group
+                          ? *reinterpret_cast<const std::uint32_t*>(row + head * Tile::dim + 8 * i + lane % 4 * 2)
+                          : 0u;
+        }
+}
+
+/// Eight dims 64 part + 8 (l / 4) of heads 8 u + 2 (l % 4) and the next; zero for heads that are not there.
+template <int D>
+__device__ inline void load_pair(uint4& even, uint4& odd, const __nv_bfloat16* row, int group, int u, int part) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, head = 8 * u + lane % 4 * 2;
+    const __nv_bfloat16* at = row + head * D + 64 * part + lane / 4 * 8;
+    even = head < group ? *reinterpret_cast<const uint4*>(at) : uint4{};
+    odd = head + 1 < group ? *reinterpret_cast<const uint4*>(at + D) : uint4{};
+}
+/// Those as operand B of step 6: b[j] pairs the two heads at dim 64 part + 8 (l / 4) + j.
+__device__ inline void interleave(std::uint32_t (&b)[8], const uint4& even, const uint4& odd) {
+    const std::uint32_t x[4] = {even.x, even.y, even.z, even.w}, y[4] = {odd.x, odd.y, odd.z, odd.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        b[2 * i] = __byte_perm(x[i], y[i], 0x5410), b[2 * i + 1] = __byte_perm(x[i], y[i], 0x7632);
+}
+
+/// Stores the sums of step 6 for slots from .. from + 15, those before `end`, as keys (which = 0) or values (1): this
+/// thread has slots l / 4 and eight further, dims 16 (l % 4) .. + 15 of its part of 64.
+template <int D>
+__device__ inline void store_slot_gradient(__nv_bfloat16* grad, const float (&sum)[8][4], float scale, int token,
+                                           int from, int end, int slots, int kv_heads, int kv, int which, int part) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int slot = from + 8 * r + lane / 4;
+        if (slot >= end) continue;
+        auto* const to = reinterpret_cast<uint4*>(
+            grad + (((static_cast<std::int64_t>(token) * slots + slot) * kv_heads + kv) * 2 + which) * D + 64 * part +
+            lane % 4 * 16);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            std::uint32_t w[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                w[j] = pack_bf16(sum[2 * j][2 * r + e] * scale, sum[2 * j + 1][2 * r + e] * scale);
+            to[e] = uint4{w[0], w[1], w[2], w[3]};
+        }
+    }
+}
+
+/// Steps 1 to 4.
+template <class Tile>
+__device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, const depth_view& a,
+                                                   const __nv_bfloat16* q_all, __nv_bfloat16* o_all, float* lse_all) {
+    constexpr int D = Tile::dim, U = Tile::tiles, M = Tile::chunk / 16;
+    extern __shared__ __align__(1024) unsigned char raw[];
+    depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
+    const int lane = stream.lane(), group = a.group();
+    const float c = a.scale * 1.4426950408889634f;
+
+    int token, kv;
+    for (int round = 0; stream.task(round, token, kv); ++round) {
+        const bool live = token % a.tokens.capacity < a.tokens.of(token / a.tokens.capacity);
+        const __nv_bfloat16* q_row = q_all + static_cast<std::int64_t>(token) * a.q_stride + kv * group * D;
+        __nv_bfloat16* o_row = o_all + (static_cast<std::int64_t>(token) * a.heads + kv * group) * D;
+        float* lse_row = lse_all + static_cast<std::int64_t>(token) * a.heads + kv * group;
+
+        // 3. Begin with the sequence branch. Maxima and sums belong to heads 2 (l % 4) and the next, o to head l / 4.
+        std::uint32_t q[U][D / 8];
+        load_heads<Tile>(q, q_row, group);
+        float o[D / 8][4] = {}, m[U][2], sum[U][2];
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            const int head = 8 * u + lane / 4;
+#pragma unroll
+            for (int i = 0; i < D / 8; ++i)
+                if (live && head < group) {
+                    const float2 x = __bfloat1622float2(
+                        *reinterpret_cast<const __nv_bfloat162*>(o_row + head * D + 8 * i + lane % 4 * 2));
+                    o[i][2 * u] = x.x, o[i][2 * u + 1] = x.y;
+                }
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int own = 8 * u + lane % 4 * 2 + e;
+                m[u][e] = live && own < group ? lse_row[own] * 1.4426950408889634f : -INFINITY;
+                sum[u][e] = m[u][e] == -INFINITY ? 0.f : 1.f;
+            }
+        }
+
+        for (int chunk = 0; chunk < stream.chunks(); ++chunk) {
+            unsigned seen[2];
+            const unsigned char* tile = stream.get(token, live, chunk * Tile::chunk, seen);
+            // 2. S^T.
+            float s[M][U][4] = {};
+#pragma unroll
+            for (int i = 0; i < M; ++i)
+#pragma unroll
+                for (int kk = 0; kk < D / 16; ++kk) {
+                    std::uint32_t k[4];
+                    load_matrices(k, stream.piece(tile, 0, i, kk));
+#pragma unroll
+                    for (int u = 0; u < U; ++u) multiply_16x8x16(s[i][u], k, q[u][2 * kk], q[u][2 * kk + 1]);
+                }
+            // 3. Softmax over slots, the rows of S^T.
+            float factor[U][2];
+#pragma unroll
+            for (int u = 0; u < U; ++u)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    float top = m[u][e];
+#pragma unroll
+                    for (int i = 0; i < 2 * M; ++i) {
+                        float& x = s[i / 2][u][i % 2 * 2 + e];
+                        const bool on = seen[i / 4] >> (i % 4 * 8 + lane / 4) & 1;
+                        x = on ? x * c : -INFINITY;
+                        top = fmaxf(top, x);
+                    }
+#pragma unroll
+                    for (int step = 4; step < 32; step *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+                    const float shift = top == -INFINITY ? 0.f : top;
+                    float part = 0;
+#pragma unroll
+                    for (int i = 0; i < 2 * M; ++i) {
+                        float& x = s[i / 2][u][i % 2 * 2 + e];
+                        x = exp2_fast(x - shift);
+                        part += x;
+                    }
+#pragma unroll
+                    for (int step = 4; step < 32; step *= 2) part += __shfl_xor_sync(~0u, part, step);
+                    factor[u][e] = exp2_fast(m[u][e] - shift);
+                    sum[u][e] = sum[u][e] * factor[u][e] + part, m[u][e] = top;
+                }
+                // 4. o.
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+                const float even = __shfl_sync(~0u, factor[u][0], lane / 8),
+                            odd = __shfl_sync(~0u, factor[u][1], lane / 8);
+                const float own = lane / 4 % 2 == 0 ? even : odd;
+#pragma unroll
+                for (int i = 0; i < D / 8; ++i) o[i][2 * u] *= own, o[i][2 * u + 1] *= own;
+            }
+#pragma unroll
+            for (int i = 0; i < M; ++i) {
+                std::uint32_t p[4] = {};
+#pragma unroll
+                for (int u = 0; u < U; ++u) {
+                    p[u] = transpose_matrix(pack_bf16(s[i][u][0], s[i][u][1]));
+                    p[2 + u] = transpose_matrix(pack_bf16(s[i][u][2], s[i][u][3]));
+                }
+#pragma unroll
+                for (int kk = 0; kk < D / 16; ++kk) {
+                    std::uint32_t v[4];
+                    load_matrices_transposed(v, stream.piece(tile, 1, i, kk));
+                    multiply_16x8x16(o[2 * kk], p, v[0], v[1]);
+                    multiply_16x8x16(o[2 * kk + 1], p, v[2], v[3]);
+                }
+            }
+            stream.release();
+        }
+
+        if (!live) continue;
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            const int head = 8 * u + lane / 4;
+            const float even = __shfl_sync(~0u, sum[u][0], lane / 8), odd = __shfl_sync(~0u, sum[u][1], lane / 8);
+            const float own = lane / 4 % 2 == 0 ? even : odd, inverse = own == 0 ? 0.f : 1.f / own;
+            if (head < group)
+#pragma unroll
+                for (int i = 0; i < D / 8; ++i)
+                    *reinterpret_cast<std::uint32_t*>(o_row + head * D + 8 * i + lane % 4 * 2) =
+                        pack_bf16(o[i][2 * u] * inverse, o[i][2 * u + 1] * inverse);
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int mine = 8 * u + lane % 4 * 2 + e;
+                if (lane < 4 && mine < group)
+                    lse_row[mine] = sum[u][e] == 0 ? -INFINITY : (m[u][e] + log2f(sum[u][e])) * .6931471805599453f;
+            }
+        }
+    }
+}
+
+template <class Tile>
+__global__ void __launch_bounds__(Tile::threads, 1)
+    depth_forward_kernel(const __grid_constant__ CUtensorMap slot_map, const depth_view a, const __nv_bfloat16* q_all,
+                         __nv_bfloat16* o_all, float* lse_all) {
+    if constexpr (SDEPTH_HOPPER_CODE) depth_forward_body<Tile>(slot_map, a, q_all, o_all, lse_all);
+}
+
+/// Steps 1, 2, 5 and 6.
+template <class Tile>
+__device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map, const depth_view& a,
+                                                    const __nv_bfloat16* q_all, const __nv_bfloat16* o_all,
+                                                    const float* lse_all, const __nv_bfloat16* grad_o_all,
+                                                    __nv_bfloat16* grad_q_all, __nv_bfloat16* grad_slot,
+                                                    __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
+    constexpr int D = Tile::dim, U = Tile::tiles, M = Tile::chunk / 16;
+    extern __shared__ __align__(1024) unsigned char raw[];
+    depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
+    const int lane = stream.lane(), group = a.group();
+    const float c = a.scale * 1.4426950408889634f;
+
+    int token, kv;
+    for (int round = 0; stream.task(round, token, kv); ++round) {
+        const bool live = token % a.tokens.capacity < a.tokens.of(token / a.tokens.capacity);
+        const std::int64_t at_q = static_cast<std::int64_t>(token) * a.q_stride + kv * group * D;
+        const std::int64_t at_o = (static_cast<std::int64_t>(token) * a.heads + kv * group) * D;
+        const int there = live ? group : 0;  // a dead token is one without heads
+        std::uint32_t q[U][D / 8], grad_o[U][D / 8];
+        load_heads<Tile>(q, q_all + at_q, there);
+        load_heads<Tile>(grad_o, grad_o_all + at_o, there);
+        float lse[U][2], drop[U][2] = {}, dq[D / 8][4] = {};
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+#pragma unroll
+            for (int part = 0; part < Tile::parts; ++part) {
+                uint4 x[2], y[2];
+                load_pair<D>(x[0], x[1], o_all + at_o, there, u, part);
+                load_pair<D>(y[0], y[1], grad_o_all + at_o, there, u, part);
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const auto* xs = reinterpret_cast<const __nv_bfloat162*>(&x[e]);
+                    const auto* ys = reinterpret_cast<const __nv_bfloat162*>(&y[e]);
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        const float2 r = __bfloat1622float2(xs[i]), t = __bfloat1622float2(ys[i]);
+                        drop[u][e] += r.x * t.x + r.y * t.y;
+                    }
+                }
+            }
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+#pragma unroll
+                for (int step = 4; step < 32; step *= 2) drop[u][e] += __shfl_xor_sync(~0u, drop[u][e], step);
+                const int head = 8 * u + lane % 4 * 2 + e;
+                const float x =
+                    head < there ? lse_all[static_cast<std::int64_t>(token) * a.heads + kv * group + head] : INFINITY;
+                lse[u][e] = x == -INFINITY ? INFINITY : x * 1.4426950408889634f;
+            }
+        }
+
+        for (int chunk = 0; chunk < stream.chunks(); ++chunk) {
+            unsigned seen[2];
+            const unsigned char* tile = stream.get(token, live, chunk * Tile::chunk, seen);
+#pragma unroll 1
+            for (int i = 0; i < M; ++i) {
+                // 2, 5. S^T, dP^T, P, dS for 16 slots.
+                float s[U][4] = {}, dp[U][4] = {};
+#pragma unroll
+                for (int kk = 0; kk < D / 16; ++kk) {
+                    std::uint32_t k[4], v[4];
+                    load_matrices(k, stream.piece(tile, 0, i, kk));
+                    load_matrices(v, stream.piece(tile, 1, i, kk));
+#pragma unroll
+                    for (int u = 0; u < U; ++u) {
+                        multiply_16x8x16(s[u], k, q[u][2 * kk], q[u][2 * kk + 1]);
+                        multiply_16x8x16(dp[u], v, grad_o[u][2 * kk], grad_o[u][2 * kk + 1]);
+                    }
+                }
+                std::uint32_t p[U][2], ds[U][2], ds_rows[4] = {};
+#pragma unroll
+                for (int u = 0; u < U; ++u)
+#pragma unroll
+                    for (int r = 0; r < 2; ++r) {
+                        const bool on = (i < 2 ? seen[0] : seen[1]) >> (i % 2 * 16 + 8 * r + lane / 4) & 1;
+                        float w[2], g[2];
+#pragma unroll
+                        for (int e = 0; e < 2; ++e) {
+                            w[e] = on ? exp2_fast(s[u][2 * r + e] * c - lse[u][e]) : 0.f;
+                            g[e] = w[e] * (dp[u][2 * r + e] - drop[u][e]);
+                        }
+                        p[u][r] = pack_bf16(w[0], w[1]), ds[u][r] = pack_bf16(g[0], g[1]);
+                        ds_rows[2 * r + u] = transpose_matrix(ds[u][r]);
+                    }
+                    // 6. grad_q.
+#pragma unroll
+                for (int kk = 0; kk < D / 16; ++kk) {
+                    std::uint32_t k[4];
+                    load_matrices_transposed(k, stream.piece(tile, 0, i, kk));
+                    multiply_16x8x16(dq[2 * kk], ds_rows, k[0], k[1]);
+                    multiply_16x8x16(dq[2 * kk + 1], ds_rows, k[2], k[3]);
+                }
+                // 6. Slots' gradients.
+                const int slot = chunk * Tile::chunk + 16 * i + lane / 4;
+                if (grad_slot != nullptr) {
+#pragma unroll
+                    for (int which = 0; which < 2; ++which)
+#pragma unroll
+                        for (int part = 0; part < Tile::parts; ++part) {
+                            float sum[8][4] = {};
+#pragma unroll
+                            for (int u = 0; u < U; ++u) {
+                                uint4 even, odd;
+                                std::uint32_t b[8];
+                                load_pair<D>(even, odd, which == 0 ? q_all + at_q : grad_o_all + at_o, there, u, part);
+                                interleave(b, even, odd);
+#pragma unroll
+                                for (int j = 0; j < 8; ++j) multiply_16x8x8(sum[j], which == 0 ? ds[u] : p[u], b[j]);
+                            }
+                            store_slot_gradient<D>(grad_slot, sum, which == 0 ? a.scale : 1.f, token, slot - lane / 4,
+                                                   a.used, a.slots, a.kv_heads, kv, which, part);
+                        }
+                }
+                if (p_all != nullptr) {
+#pragma unroll
+                    for (int u = 0; u < U; ++u)
+#pragma unroll
+                        for (int r = 0; r < 2; ++r)
+#pragma unroll
+                            for (int e = 0; e < 2; ++e) {
+                                const int head = 8 * u + lane % 4 * 2 + e;
+                                if (slot + 8 * r >= a.used || head >= there) continue;
+                                const std::int64_t to =
+                                    (static_cast<std::int64_t>(token) * a.slots + slot + 8 * r) * a.heads + kv * group +
+                                    head;
+                                p_all[to] = __ushort_as_bfloat16(static_cast<unsigned short>(p[u][r] >> 16 * e));
+                                ds_all[to] = __ushort_as_bfloat16(static_cast<unsigned short>(ds[u][r] >> 16 * e));
+                            }
+                }
+            }
+            stream.release();
+        }
+
+#pragma unroll
+        for (int u = 0; u < U; ++u)
+            if (8 * u + lane / 4 < there)
+#pragma unroll
+                for (int i = 0; i < D / 8; ++i) {
+                    auto* const to = reinterpret_cast<std::uint32_t*>(grad_q_all + at_q + (8 * u + lane / 4) * D +
+                                                                      8 * i + lane % 4 * 2);
+                    const std::uint32_t was = *to;
+                    const float2 x = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&was));
+                    *to = pack_bf16(x.x + dq[i][2 * u] * a.scale, x.y + dq[i][2 * u + 1] * a.scale);
+                }
+    }
+}
+
+template <class Tile>
+__global__ void __launch_bounds__(Tile::threads, 1)
+    depth_backward_kernel(const __grid_constant__ CUtensorMap slot_map, const depth_view a, const __nv_bfloat16* q_all,
+                          const __nv_bfloat16* o_all, const float* lse_all, const __nv_bfloat16* grad_o_all,
+                          __nv_bfloat16* grad_q_all, __nv_bfloat16* grad_slot, __nv_bfloat16* p_all,
+                          __nv_bfloat16* ds_all) {
+    if constexpr (SDEPTH_HOPPER_CODE)
+        depth_backward_body<Tile>(slot_map, a, q_all, o_all, lse_all, grad_o_all, grad_q_all, grad_slot, p_all, ds_all);
+}
+
+namespace detail {
+
+template <class Tile>
+CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a) {
+    const cuuint64_t row = 2 * Tile::dim * sizeof(__nv_bfloat16), slot = row * unsigned(a.kv_heads);
+    const cuuint64_t sizes[5] = {64, cuuint64_t(a.used), 2 * Tile::parts, cuuint64_t(a.kv_heads),
+                                 cuuint64_t(a.batch) * unsigned(a.tokens.capacity)};
+    const cuuint64_t strides[4] = {slot, 128, row, slot * unsigned(a.slots)};
+    const cuuint32_t box[5] = {64, Tile::chunk, 2 * Tile::parts, 1, 1};
+    return box_map<5>(a.slot, sizes, strides, box);
+}
+
+/// Calls f with the depth_tile for these sizes.
+template <class F>
+void with_depth_tile(int head_dim, int group, const char* what, F f) {
+    if (group > 16)
+        throw error(std::string(what) + ": " + std::to_string(group) + " query heads on a KV head; use at most 16");
+    if (head_dim == 64)
+        group <= 8 ? f(depth_tile<64, 1>{}) : f(depth_tile<64, 2>{});
+    else if (head_dim == 128)
+        group <= 8 ? f(depth_tile<128, 1>{}) : f(depth_tile<128, 2>{});
+    else
+        throw error(std::string(what) + ": head_dim " + std::to_string(head_dim) + " has no kernel; use 64 or 128");
+}
+
+template <class Tile, class Kernel>
+int depth_grid(Kernel* kernel, int tasks) {
+    int device = 0, processors = 0;
+    check(cudaGetDevice(&device), "depth_attention");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "depth_attention");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(typename Tile::shared))),
+          "depth_attention");
+    return std::min(processors, (tasks + Tile::warps - 1) / Tile::warps);
+}
+
+inline void check(const DepthAttentionArgs<__nv_bfloat16>& a) {
+    if (a.kv_heads < 1 || a.heads % a.kv_heads != 0)
+        throw error("depth attention: heads must be a multiple of kv_heads; give each KV head as many query heads");
+    if (a.used < 0 || a.used > a.slots)
+        throw error("depth attention: used must lie between 0 and slots; raise slots to what the layers write");
+}
+
+}  // namespace detail
+
+/// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work.
+inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
+    detail::check(a);
+    if (a.used == 0) return;
+    detail::with_depth_tile(a.head_dim, a.heads / a.kv_heads, "depth_attention_forward", [&](auto tile) {
+        using Tile = decltype(tile);
+        const int grid = detail::depth_grid<Tile>(depth_forward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
+        depth_forward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
+            detail::slot_map<Tile>(a), depth_view(a), a.q, a.o, a.lse);
+        check(cudaGetLastError(), "depth_attention_forward");
+    });
+}
+
+/// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs.
+inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
+    const DepthAttentionArgs<__nv_bfloat16>& a = g.forward;
+    detail::check(a);
+    if ((g.p == nullptr) != (g.ds == nullptr))
+        throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
+    if (a.used == 0) return;
+    detail::with_depth_tile(a.head_dim, a.heads / a.kv_heads, "depth_attention_backward", [&](auto tile) {
+        using Tile = decltype(tile);
+        const int grid =
+            detail::depth_grid<Tile>(depth_backward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
+        depth_backward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
+            detail::slot_map<Tile>(a), depth_view(a), a.q, a.o, a.lse, g.grad_o, g.grad_q, g.grad_slot, g.p, g.ds);
+        check(cudaGetLastError(), "depth_attention_backward");
+    });
+}
+
+}  // namespace sdepth::inline v0::on_cuda

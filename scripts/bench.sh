@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs the kernel benches on this machine's GPU beside their peers and merges the rows into bench/results/h200.json:
+#   bench.sh [PEERS]     PEERS (or the environment's PEERS): a folder with peer_attention.py, run by python3 with PyTorch
+# BUILD names a folder whose bench/kernels holds built programs (default: configured and built in build/bench).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+peers=${1:-${PEERS:-}}
+if [[ -z ${BUILD:-} ]]; then
+    BUILD=build/bench
+    cmake -S . -B "$BUILD" -DCMAKE_BUILD_TYPE=Release -DSDEPTH_CUDA=ON -DSDEPTH_BENCH=ON -DSDEPTH_TESTS=OFF \
+        -DSDEPTH_EXAMPLES=OFF -DCMAKE_CUDA_ARCHITECTURES=90a-real
+    cmake --build "$BUILD" -j "$(nproc)"
+fi
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+ours=()
+for program in "$BUILD"/bench/kernels/sdepth_bench_*; do
+    [[ -x $program && ! -d $program ]] || continue
+    name=$(basename "$program")
+    "$program" | tee "$logs/$name"
+    ours+=("$logs/$name")
+done
+peer_logs=()
+if [[ -n $peers ]]; then
+    python3 -u "$peers/peer_attention.py" | tee "$logs/peers"
+    peer_logs=(--peers "$logs/peers")
+fi
+IFS=, read -r card driver <<<"$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
+python3 scripts/bench_merge.py bench/results/h200.json "$card" "${driver# }" "$(git rev-parse --short HEAD)" \
+    "${ours[@]}" "${peer_logs[@]}"

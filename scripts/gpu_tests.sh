@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Builds the GPU tests, runs them on this machine's GPU and again under each tool of compute-sanitizer:
+#   gpu_tests.sh         BUILD names a folder with the programs already built (default: configured and built in build/gpu)
+# Under the sanitizers only test cases tagged [small] run: a fixed list of small shapes. Ends with `N passed, N failed`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+if ! nvidia-smi >/dev/null 2>&1; then
+    echo "skipped: no GPU here"
+    exit 4
+fi
+if [[ -z ${BUILD:-} ]]; then
+    BUILD=build/gpu
+    cmake -S . -B "$BUILD" -DCMAKE_BUILD_TYPE=Release -DSDEPTH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90a-real &&
+        cmake --build "$BUILD" -j "$(nproc)" || exit 1
+fi
+
+passed=0 failed=0
+check() {  # check NAME COMMAND...
+    echo "== $1"
+    if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "== $1: FAILED"; fi
+}
+for program in "$BUILD"/tests/cuda/sdepth_test_cuda_*; do
+    [[ -x $program && ! -d $program ]] || continue
+    name=$(basename "$program")
+    check "$name" timeout 600 "$program"
+    for tool in memcheck racecheck initcheck synccheck; do
+        check "$name under $tool" timeout 600 compute-sanitizer --tool "$tool" --num-cuda-barriers 65536 --error-exitcode 1 \
+            "$program" "[small]"
+    done
+done
+echo "$passed passed, $failed failed"
+[[ $failed == 0 ]]

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Attention kernels against the host oracle in fp64, over a sweep of shapes and visibilities.
+#include "attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "numbers.hpp"
+#include "sdepth/kernels/host/attention.hpp"
+#include "support/catch.hpp"
+
+namespace sdepth_test {
+
+namespace {
+
+// Puts NaN into rows that hold no data.
+void kill(std::vector<double>& x, int batch, const sdepth::rows& r, int stride) {
+    for (int b = 0; b < batch; ++b)
+        for (std::size_t i = count(1, r.of(b), stride); i < count(1, r.capacity, stride); ++i)
+            x[static_cast<std::size_t>(b) * count(1, r.capacity, stride) + i] = nan;
+}
+
+}  // namespace
+
+attention_inputs draw_attention(const attention_case& c, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(std::max(n, 1))); };
+    attention_inputs in;
+    auto& a = in.args;
+    a.batch = c.batch, a.heads = c.heads, a.kv_heads = c.kv_heads, a.head_dim = c.dim;
+    a.queries.capacity = c.queries, a.keys.capacity = c.keys;
+    a.scale = 1 / std::sqrt(double(c.dim)), a.causal = c.causal, a.window = c.window;
+    if (c.wide) a.q_row = (c.heads + 1) * c.dim, a.kv_row = (c.kv_heads * 2 + 1) * c.dim;
+    in.q = normal(count(c.batch, c.queries, a.q_stride()), random);
+    in.k = normal(count(c.batch, c.keys, a.kv_stride()), random);
+    in.v = normal(count(c.batch, c.keys, a.kv_stride()), random);
+    in.grad_o = normal(count(c.batch, c.queries, c.heads * c.dim), random);
+    if (c.live) {
+        for (int b = 0; b < c.batch; ++b) {
+            in.live_queries.push_back(b == 1 ? 0 : c.queries - below(c.queries));
+            in.live_keys.push_back(b == 2 ? 0 : c.keys - below(c.keys));
+        }
+        a.queries.live = in.live_queries.data(), a.keys.live = in.live_keys.data();
+        kill(in.q, c.batch, a.queries, a.q_stride());
+        kill(in.k, c.batch, a.keys, a.kv_stride());
+        kill(in.v, c.batch, a.keys, a.kv_stride());
+        kill(in.grad_o, c.batch, a.queries, c.heads * c.dim);
+    }
+    for (int b = 0; c.kind != sight::plain && b < c.batch; ++b) {
+        int start = 0, position = 0;  // of the document; of the last query in the whole sequence
+        for (int i = 0; i < c.queries; ++i) {
+            if (below(70) == 0) start = i;
+            position = std::min(c.keys - 1, position + 1 + below(2 * c.keys / c.queries));
+            const int u = below(c.keys), w = below(c.keys);
+            in.first.push_back(c.kind == sight::documents ? start : c.kind == sight::subset ? 0 : u);
+            in.last.push_back(c.kind == sight::documents ? i : c.kind == sight::subset ? position : w);
+        }
+    }
+    return in;
+}
+
+attention_outputs attention_on_host(const attention_inputs& in) {
+    auto a = in.args;
+    attention_outputs out;
+    out.o.assign(in.grad_o.size(), nan), out.lse.assign(count(a.batch, a.queries.capacity, a.heads), nan);
+    out.grad_q.assign(in.q.size(), nan), out.grad_k.assign(in.k.size(), nan), out.grad_v.assign(in.k.size(), nan);
+    a.q = in.q.data(), a.k = in.k.data(), a.v = in.v.data(), a.o = out.o.data(), a.lse = out.lse.data();
+    if (!in.first.empty()) a.first = in.first.data(), a.last = in.last.data();
+    if (!in.live_keys.empty()) a.queries.live = in.live_queries.data(), a.keys.live = in.live_keys.data();
+    sdepth::on_host::attention_forward(a);
+    sdepth::on_host::attention_backward<double>(
+        {a, in.grad_o.data(), out.grad_q.data(), out.grad_k.data(), out.grad_v.data()});
+    return out;
+}
+
+namespace {
+
+void check_case(const attention_case& c, bool portable) {
+    INFO(c.name);
+    const attention_inputs in = draw_attention(c, std::random_device{}());
+    const attention_outputs want = attention_on_host(in);
+    const attention_outputs got = attention_on_device(in, portable);
+    check_close("o", got.o, want.o, 3.5e-3, 0x1p-8);
+    check_close("lse", got.lse, want.lse, 1e-5, 1e-4);
+    check_close("grad_q", got.grad_q, want.grad_q, 6e-3, 0x1p-7);
+    check_close("grad_k", got.grad_k, want.grad_k, 6e-3, 0x1p-7);
+    check_close("grad_v", got.grad_v, want.grad_v, 6e-3, 0x1p-7);
+
+    const attention_outputs again = attention_on_device(in, portable);
+    CHECK(same_bits(got.o, again.o));
+    CHECK(same_bits(got.lse, again.lse));
+    CHECK(same_bits(got.grad_q, again.grad_q));
+    CHECK(same_bits(got.grad_k, again.grad_k));
+    CHECK(same_bits(got.grad_v, again.grad_v));
+}
+
+std::vector<attention_case> cases(int dim) {
+    return {
+        {"one row", 1, 1, 1, dim, 1, 1},
+        {"one tile", 1, 2, 1, dim, 128, 128},
+        {"short of a tile", 2, 4, 2, dim, 77, 77},
+        {"tails", 2, 4, 2, dim, 517, 517},
+        {"many tiles", 1, 6, 2, dim, 1100, 1100},
+        {"full", 2, 4, 2, dim, 333, 333, false},
+        {"full, more queries", 1, 2, 2, dim, 700, 190, false},
+        {"causal, more keys", 2, 4, 1, dim, 150, 610},
+        {"causal, more queries: the first see nothing", 2, 4, 1, dim, 610, 150},
+        {"window", 2, 4, 2, dim, 700, 700, true, 100},
+        {"window of one", 1, 2, 1, dim, 300, 300, true, 1},
+        {"documents", 2, 4, 2, dim, 900, 900, true, 0, sight::documents},
+        {"subset of queries on all keys", 2, 4, 2, dim, 230, 900, true, 0, sight::subset},
+        {"ragged ranges, empty rows, no order", 2, 4, 2, dim, 300, 400, true, 0, sight::ragged},
+        {"live rows, none in one sequence", 4, 2, 1, dim, 400, 400, true, 0, sight::plain, true},
+        {"live rows, full", 4, 2, 1, dim, 300, 260, false, 0, sight::plain, true},
+        {"live rows, ragged ranges", 3, 4, 2, dim, 300, 300, true, 0, sight::ragged, true},
+        {"rows apart", 2, 4, 2, dim, 260, 260, true, 0, sight::plain, false, true},
+        {"group of eight", 1, 16, 2, dim, 400, 400},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("attention d64 equals the oracle", "[attention][hopper]") {
+    for (const auto& c : cases(64)) check_case(c, false);
+}
+TEST_CASE("attention d128 equals the oracle", "[attention][hopper]") {
+    for (const auto& c : cases(128)) check_case(c, false);
+}
+// For the sanitizers, which are slow.
+TEST_CASE("attention on small shapes equals the oracle", "[attention][small]") {
+    for (const bool portable : {false, true})
+        for (const int dim : {64, 128})
+            for (const auto& c : std::vector<attention_case>{
+                     {"causal", 1, 2, 1, dim, 200, 200},
+                     {"window, rows apart", 1, 2, 1, dim, 150, 150, true, 40, sight::plain, false, true},
+                     {"ragged, live rows", 3, 2, 1, dim, 140, 190, true, 0, sight::ragged, true},
+                 })
+                check_case(c, portable);
+}
+
+TEST_CASE("portable attention equals the oracle", "[attention][portable]") {
+    for (const int dim : {64, 128})
+        for (const auto& c : cases(dim)) check_case(c, true);
+}
+
+}  // namespace sdepth_test

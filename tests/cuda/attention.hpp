@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Attention problems for the GPU tests: random inputs and their way through a device. No CUDA, no Catch2 here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sdepth/ops/attention.hpp"
+
+namespace sdepth_test {
+
+/// Which keys rows see: by the plain rule, or by first and last of the named kind.
+enum class sight { plain, documents, subset, ragged };
+
+struct attention_case {
+    std::string name;
+    int batch, heads, kv_heads, dim, queries, keys;
+    bool causal = true;
+    int window = 0;
+    sight kind = sight::plain;
+    bool live = false;  // live row counts below capacity, dead rows full of NaN
+    bool wide = false;  // rows further apart than their data
+};
+
+struct attention_inputs {
+    sdepth::AttentionArgs<double> args;   // sizes; the pointers lead nowhere
+    std::vector<double> q, k, v, grad_o;  // numbers that bf16 holds exactly
+    std::vector<int> first, last, live_queries, live_keys;
+};
+
+struct attention_outputs {
+    std::vector<double> o, lse, grad_q, grad_k, grad_v;
+};
+
+attention_inputs draw_attention(const attention_case& c, std::uint64_t seed);
+
+/// By the host operations in fp64.
+attention_outputs attention_on_host(const attention_inputs& in);
+
+/// By the kernels for Hopper or the portable ones, outputs full of NaN beforehand.
+attention_outputs attention_on_device(const attention_inputs& in, bool portable);
+
+}  // namespace sdepth_test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Random numbers that bf16 holds exactly, and how far results may be from the oracle. No CUDA here.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace sdepth_test {
+
+inline const double nan = std::numeric_limits<double>::quiet_NaN();
+
+// The nearest number that bf16 holds.
+inline double rounded(double x) {
+    const float f = static_cast<float>(x);
+    std::uint32_t bits;
+    std::memcpy(&bits, &f, 4);
+    bits = (bits + 0x7FFFu + (bits >> 16 & 1u)) & 0xFFFF0000u;
+    float r;
+    std::memcpy(&r, &bits, 4);
+    return static_cast<double>(r);
+}
+
+// Normal numbers rounded to bf16.
+inline std::vector<double> normal(std::size_t n, std::mt19937_64& random) {
+    std::normal_distribution<double> draw;
+    std::vector<double> x(n);
+    for (double& e : x) e = rounded(draw(random));
+    return x;
+}
+
+inline std::size_t count(int batch, int rows, int stride) {
+    return static_cast<std::size_t>(batch) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride);
+}
+
+// Root mean square error over that of the reference, largest error over the largest reference; references below .001
+// count as .001, since exact zeros (a softmax of one key has no slope) meet fp32 sums. NaN must sit in the same places
+// (gaps between rows); equal infinities are no error.
+struct error_size {
+    double rms, max;
+};
+inline error_size compare(const std::vector<double>& got, const std::vector<double>& want) {
+    double square = 0, norm = 0, worst = 0, most = 1e-3;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        if (std::isnan(want[i]) != std::isnan(got[i])) return {nan, nan};
+        if (std::isnan(want[i]) || want[i] == got[i]) continue;
+        const double e = std::abs(got[i] - want[i]);
+        square += e * e, worst = std::max(worst, e);
+    }
+    for (const double w : want)
+        if (std::isfinite(w)) norm += w * w, most = std::max(most, std::abs(w));
+    return {std::sqrt(square / (norm + 1e-6 * static_cast<double>(want.size()))), worst / most};
+}
+
+// bf16 keeps 8 bits: rounding costs up to 2^-9 of a number, 1.1e-3 of the rms on average. o sees it twice (P and the
+// store), gradients three to four times; the largest error is that of one store plus some deviations of the sums.
+inline void check_close(const char* what, const std::vector<double>& got, const std::vector<double>& want, double rms,
+                        double max) {
+    const error_size e = compare(got, want);
+    INFO(what << ": rms " << e.rms << ", largest " << e.max);
+    CHECK(e.rms <= rms);
+    CHECK(e.max <= max);
+}
+
+inline bool same_bits(const std::vector<double>& x, const std::vector<double>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
+}
+
+}  // namespace sdepth_test
