@@ -30,8 +30,8 @@ struct kind_facts {
 template <class L>
 constexpr kind_facts facts_of(const Dims& d) {
     kind_facts facts;
-    facts.missing = missing_member<L>();
-    if constexpr (missing_member<L>() == layer_member::none) {
+    facts.missing = lack_of<L>::member;
+    if constexpr (lack_of<L>::member == layer_member::none) {
         facts.own = L::check(d);
         facts.width = d.width;
         if constexpr (requires { L::width(d); }) facts.width = L::width(d);
@@ -80,7 +80,7 @@ constexpr verdict check(const Dims& d) {
         if (r.times < 1) return {rule::repeat_of_nothing, layer, r.times};
         const detail::kind_facts& kind = facts[static_cast<std::size_t>(r.kind)];
         if (kind.missing != detail::layer_member::none) {
-            return {rule::lacks_member, layer, r.kind, static_cast<long long>(kind.missing)};
+            return {rule::lacks_member, layer, static_cast<long long>(kind.missing)};
         }
         if (!kind.own.ok()) return detail::at_layer(kind.own, layer);
         if (kind.width != d.width) return {rule::widths_agree, layer, kind.width, d.width};

@@ -113,7 +113,7 @@ void append_tensors(text_sink& sink, const Dims& d) {
     for (const tensor_row& row : L::tensors(d)) {
         std::string shape = std::to_string(row.rows);
         if (row.cols != 0) shape += " x " + std::to_string(row.cols);
-        if (row.copies != 1) shape = std::to_string(row.copies) + " of " + shape;
+        if (row.copies != 1) shape.insert(0, std::to_string(row.copies) + " of ");
         if (!row.trained) shape += ", untrained";
         sink.function("tensor " + std::string(row.name), shape);
     }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 
+#include "sdepth/inert.hpp"
 #include "sdepth/model.hpp"
 
 namespace sdepth::inline v0 {
@@ -49,19 +50,23 @@ template <class M>
 inline constexpr auto owners_by_kind = count_layers<M>(true);
 
 template <class M>
-constexpr ratio count_active_layers() {
-    const auto shares = for_each_kind<ratio>(typename M::kinds{},
-                                             []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
-    ratio sum;
-    for (std::size_t kind = 0; kind < shares.size(); ++kind) sum += shares[kind] * ratio(layers_by_kind<M>[kind]);
-    return sum;
+constexpr auto count_active_layers() {
+    if constexpr (M::valid) {
+        const auto shares = for_each_kind<ratio>(
+            typename M::kinds{}, []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
+        ratio sum;
+        for (std::size_t kind = 0; kind < shares.size(); ++kind) sum += shares[kind] * ratio(layers_by_kind<M>[kind]);
+        return sum;
+    } else {
+        return inert_ratio{};
+    }
 }
 
 }  // namespace detail
 
 /// Layers that a token passes on average: a sparse layer counts 1/K. `M::layers` is the physical depth.
 template <class M>
-inline constexpr ratio active_layers = detail::count_active_layers<M>();
+inline constexpr auto active_layers = detail::count_active_layers<M>();
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
@@ -80,6 +85,13 @@ struct param_counts {
 };
 
 namespace detail {
+
+struct inert_param_counts {
+    inert_number total{}, state{}, paper{};
+    inert_ratio active{};
+    constexpr inert_number file_elements() const { return {}; }
+    constexpr inert_number of(role) const { return {}; }
+};
 
 constexpr bool is_matrix(const tensor_row& row) {
     return row.use == role::embedding || (row.scope != row_scope::none && row.use != role::router);
@@ -112,7 +124,6 @@ struct tensor_sums {
 template <class M>
 constexpr param_counts count_params() {
     param_counts params;
-    if (!M::valid) return params;
     const auto layers = for_each_kind<tensor_sums>(typename M::kinds{}, []<class L>(std::type_identity<L>) {
         tensor_sums sum;
         sum.add(L::tensors(M::dims));
@@ -131,11 +142,20 @@ constexpr param_counts count_params() {
     return params;
 }
 
+template <class M>
+constexpr auto count_params_if_valid() {
+    if constexpr (M::valid) {
+        return count_params<M>();
+    } else {
+        return inert_param_counts{};
+    }
+}
+
 }  // namespace detail
 
 /// Parameters of model M.
 template <class M>
-inline constexpr param_counts params = detail::count_params<M>();
+inline constexpr auto params = detail::count_params_if_valid<M>();
 
 // ---- FLOPs ----------------------------------------------------------------------------------------------------------
 
@@ -160,6 +180,15 @@ struct flop_counts {
 };
 
 namespace detail {
+
+struct inert_flop_count : inert_ratio {
+    inert_ratio sequence{};
+    inert_number tokens{};
+    constexpr inert_ratio per_token() const { return {}; }
+};
+struct inert_flop_counts {
+    inert_flop_count paper{}, paper_with_head{}, paper_mixing{}, forward{}, useful{}, training{};
+};
 
 // Sum of min(i + 1, window) over n queries; window 0 = all keys.
 constexpr count visible_pairs(long long n, long long window) {
@@ -272,7 +301,6 @@ constexpr layer_flops flops_of_layer(const Dims& d, const Run& r) {
 template <class M, Run R>
 constexpr flop_counts count_flops() {
     flop_counts sum;
-    if (!M::valid) return sum;
     const auto layers = for_each_kind<layer_flops>(
         typename M::kinds{}, []<class L>(std::type_identity<L>) { return flops_of_layer<L>(M::dims, R); });
     std::array<count, M::kinds::size> read{};  // depth slots that the layers of a kind read
@@ -318,18 +346,23 @@ constexpr flop_counts count_flops() {
 }
 
 template <class M, Run R>
-struct flops_gate {
+constexpr auto count_flops_if_valid() {
     static_assert(!M::valid || R.seq >= 1, "sdepth: flops need a length: set Run::seq");
-    static constexpr flop_counts value = count_flops<M, R>();
-    static_assert(!value.training.sequence.overflowed() && !value.paper.sequence.overflowed(),
-                  "sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq");
-};
+    if constexpr (M::valid && R.seq >= 1) {
+        constexpr flop_counts sum = count_flops<M, R>();
+        static_assert(!sum.training.sequence.overflowed() && !sum.paper.sequence.overflowed(),
+                      "sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq");
+        return sum;
+    } else {
+        return inert_flop_counts{};
+    }
+}
 
 }  // namespace detail
 
 /// FLOPs of model M in run R, per sequence of `R.seq` tokens.
 template <class M, Run R>
-inline constexpr flop_counts flops = detail::flops_gate<M, R>::value;
+inline constexpr auto flops = detail::count_flops_if_valid<M, R>();
 
 // ---- state ----------------------------------------------------------------------------------------------------------
 
@@ -350,6 +383,11 @@ struct state_counts {
 };
 
 namespace detail {
+
+struct inert_state_counts {
+    inert_ratio kv_expected{};
+    inert_number kv_capacity{}, recurrent{}, recurrent_full{}, depth_slots{}, depth_bytes{};
+};
 
 // State of one layer of a kind.
 struct layer_state {
@@ -375,7 +413,6 @@ constexpr layer_state state_of_layer(const Dims& d, const Run& r, const state_pr
 template <class M, Run R, state_precision P>
 constexpr state_counts count_state() {
     state_counts sum;
-    if (!M::valid) return sum;
     const auto layers = for_each_kind<layer_state>(
         typename M::kinds{}, []<class L>(std::type_identity<L>) { return state_of_layer<L>(M::dims, R, P); });
     count kv, recurrent, recurrent_full, slots, slot_bytes;
@@ -397,19 +434,28 @@ constexpr state_counts count_state() {
     return sum;
 }
 
+template <class M, Run R, state_precision P>
+constexpr auto count_state_if_valid() {
+    if constexpr (M::valid) {
+        return count_state<M, R, P>();
+    } else {
+        return inert_state_counts{};
+    }
+}
+
 }  // namespace detail
 
 /// State of model M in run R.
 template <class M, Run R, state_precision P = state_precision{}>
-inline constexpr state_counts state = detail::count_state<M, R, P>();
+inline constexpr auto state = detail::count_state_if_valid<M, R, P>();
 
 // ---- assertions -----------------------------------------------------------------------------------------------------
 
 /// `static_assert(counted<params<M>.total, 5>())`: on failure every compiler prints both numbers.
-template <long long got, long long want>
+template <auto got, auto want>
 constexpr bool counted() {
     static_assert(got == want, "sdepth: counted (first number) differs from expected (second number)");
-    return got == want;
+    return true;  // or a failure would count twice
 }
 
 }  // namespace sdepth::inline v0

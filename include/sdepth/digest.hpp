@@ -136,7 +136,6 @@ constexpr void for_each_span(KindOf kind_of, F f) {
 
 template <class M>
 constexpr std::uint64_t digest_of() {
-    if (!M::valid) return 0;
     digest_sink sink;
     describe_sizes(sink, M::dims);
     const auto kinds = kind_digests(typename M::kinds{}, M::dims);
@@ -149,11 +148,20 @@ constexpr std::uint64_t digest_of() {
     return sink.hash.value();
 }
 
+template <class M>
+constexpr auto digest_if_valid() {
+    if constexpr (M::valid) {
+        return digest_of<M>();
+    } else {
+        return inert_number{};
+    }
+}
+
 }  // namespace detail
 
 /// Digest of model M. Equal sequences of layers have equal digests however they are spelled; a loop differs from a
 /// repeat. A file with another digest holds another model.
 template <class M>
-inline constexpr std::uint64_t digest = detail::digest_of<M>();
+inline constexpr auto digest = detail::digest_if_valid<M>();
 
 }  // namespace sdepth::inline v0

@@ -11,112 +11,124 @@ namespace sdepth::inline v0 {
 
 namespace explain {
 
-template <class...>
-inline constexpr bool never = false;
+// Always false; clang prints these arguments beside the text.
 template <auto...>
-inline constexpr bool never_value = false;
+inline constexpr bool holds = false;
+template <class...>
+inline constexpr bool holds_for = false;
 
+template <long long layer>
+constexpr bool not_a_formula() {
+    static_assert(holds<layer>,
+                  "sdepth: Model needs a formula: layers, each derived from layer_base, joined by + and *");
+    return true;
+}
 template <long long layer, class Layer, detail::layer_member member>
 constexpr bool lacks_member() {
-    static_assert(never<Layer>, "sdepth: not a layer: add the member named here; layer.hpp lists them all");
+    static_assert(holds_for<Layer>,
+                  "sdepth: not a layer: add the member named here to the type; layer.hpp lists them all");
     return true;
 }
 template <long long layer, long long times>
 constexpr bool repeat_of_nothing() {
-    static_assert(times >= 1, "sdepth: a repeat or loop needs at least one pass: raise the count or drop the term");
+    static_assert(holds<layer, times>,
+                  "sdepth: a repeat or loop needs at least one pass: raise the count or drop the term");
     return true;
 }
 template <long long runs, long long largest>
 constexpr bool too_many_runs() {
-    static_assert(runs <= largest, "sdepth: the formula unrolls to too many runs: repeat single layers, not stacks");
+    static_assert(holds<runs, largest>,
+                  "sdepth: the formula unrolls to too many runs: repeat single layers, not stacks");
     return true;
 }
-template <long long layer, size_name name, long long size>
+template <long long layer, size_name size, long long value>
 constexpr bool size_not_positive() {
-    static_assert(size > 0,
-                  "sdepth: a size that this layer needs is missing or not positive: set it in Dims or policy");
+    static_assert(holds<layer, size, value>,
+                  "sdepth: this size must be positive: set it in Dims or in the policy of the layer");
     return true;
 }
 template <long long layer, long long heads, long long kv_heads>
 constexpr bool kv_heads_divide_heads() {
-    static_assert(never_value<heads, kv_heads>,
+    static_assert(holds<layer, heads, kv_heads>,
                   "sdepth: heads must be a multiple of kv_heads: change Dims::heads or Dims::kv_heads");
     return true;
 }
 template <long long layer, long long head_dim>
 constexpr bool rotary_head_dim_is_even() {
-    static_assert(head_dim % 2 == 0, "sdepth: rotary phases need an even head_dim: change it or set .rotary = false");
+    static_assert(holds<layer, head_dim>,
+                  "sdepth: rotary phases need an even head_dim: change it or set .rotary = false");
     return true;
 }
 template <long long layer, long long window>
-constexpr bool window_is_positive() {
-    static_assert(window >= 0, "sdepth: a window or slot bound must not be negative: 0 means all");
+constexpr bool window_not_negative() {
+    static_assert(holds<layer, window>, "sdepth: a window or slot bound must not be negative: 0 means all");
     return true;
 }
 template <long long layer, long long sparsity>
 constexpr bool sparsity_at_least_one() {
-    static_assert(sparsity >= 1, "sdepth: sparse<K> needs K of at least 1: the layer executes 1/K of the rows");
+    static_assert(holds<layer, sparsity>,
+                  "sdepth: sparse<K> needs K of at least 1: the layer executes 1/K of the rows");
     return true;
 }
-template <long long layer, long long sparsity>
+template <long long layer, long long outer, long long inner>
 constexpr bool sparse_in_sparse() {
-    static_assert(never_value<sparsity>, "sdepth: sparse inside sparse: multiply the two sparsities into one");
+    static_assert(holds<layer, outer, inner>, "sdepth: sparse inside sparse: multiply the two sparsities into one");
     return true;
 }
 template <long long layer, long long sparse_layers>
 constexpr bool sparse_needs_anchor() {
-    static_assert(never_value<sparse_layers>,
+    static_assert(holds<layer, sparse_layers>,
                   "sdepth: no anchor follows these sparse layers: add + dense, or set .clear_every or .bias = false");
     return true;
 }
 template <long long layer, long long sparsity>
 constexpr bool full_kv_needs_attention() {
-    static_assert(never_value<sparsity>, "sdepth: full keys need an attention mixer: use key_scope::selected");
+    static_assert(holds<layer, sparsity>, "sdepth: full keys need an attention mixer: use key_scope::selected");
     return true;
 }
 template <long long layer, long long per_token, long long experts>
 constexpr bool experts_within_range() {
-    static_assert(1 <= per_token && per_token <= experts,
+    static_assert(holds<layer, per_token, experts>,
                   "sdepth: experts per token must be within 1 and the number of experts");
     return true;
 }
 template <long long layer, long long experts>
 constexpr bool top_one_not_renormalised() {
-    static_assert(never_value<experts>,
+    static_assert(holds<layer, experts>,
                   "sdepth: one expert, renormalised, has the constant weight 1: set .renormalise = false");
     return true;
 }
 template <long long layer, long long experts>
 constexpr bool capacity_not_negative() {
-    static_assert(never_value<experts>, "sdepth: a capacity factor must not be negative: 0 means dropless");
+    static_assert(holds<layer, experts>, "sdepth: a capacity factor must not be negative: 0 means dropless");
     return true;
 }
-template <long long layer, long long channels, long long heads_or_groups>
+template <long long layer, long long channels, long long parts>
 constexpr bool channels_divide_heads() {
-    static_assert(never_value<channels, heads_or_groups>,
-                  "sdepth: channels or heads of this mixer do not divide evenly: change the policy's sizes");
+    static_assert(holds<layer, channels, parts>,
+                  "sdepth: channels must divide evenly into heads, and heads into groups: change the policy's sizes");
     return true;
 }
 template <long long layer>
 constexpr bool depth_has_slots() {
-    static_assert(never_value<layer>,
-                  "sdepth: depth attention has no earlier slot to read: put a writing layer before it");
+    static_assert(holds<layer>, "sdepth: depth attention has no earlier slot to read: put a writing layer before it");
     return true;
 }
 template <long long layer, long long layer_width, long long model_width>
 constexpr bool widths_agree() {
-    static_assert(layer_width == model_width, "sdepth: a layer's width differs from Dims::width: make them equal");
+    static_assert(holds<layer, layer_width, model_width>,
+                  "sdepth: the width of this layer must be Dims::width: make them equal");
     return true;
 }
 template <long long sparse_layers, long long divided_by>
 constexpr bool stride_gives_whole_layers() {
-    static_assert(never_value<sparse_layers, divided_by>,
+    static_assert(holds<sparse_layers, divided_by>,
                   "sdepth: a planned block has stride x sparsity sparse layers: make it a positive whole number");
     return true;
 }
 template <long long prefix, long long active>
 constexpr bool prefix_within_budget() {
-    static_assert(never_value<prefix, active>,
+    static_assert(holds<prefix, active>,
                   "sdepth: a plan's prefix must lie within 0 and its active layers: change .prefix or .active");
     return true;
 }
@@ -126,20 +138,24 @@ constexpr bool active_depth_is_whole() {
                   "sdepth: no model of equal active depth: make sparse layers of a kind a multiple of K");
     return true;
 }
-template <long long layer, long long a, long long b>
+template <long long layer, class Layer, long long a, long long b>
 constexpr bool layer_own() {
-    static_assert(never_value<a, b>, "sdepth: a layer's own check failed: see check() of that layer for the numbers");
+    if constexpr (requires { Layer::template explain<layer, a, b>(); }) {
+        return Layer::template explain<layer, a, b>();
+    } else {
+        static_assert(holds_for<Layer>, "sdepth: a layer's own check failed: see its check(), or give it an explain()");
+        return true;
+    }
+}
+template <long long layer, long long such_layers>
+constexpr bool non_causal_router() {
+    static_assert(holds<layer, such_layers>,
+                  "sdepth: this layer's router sees the future: causal evaluation needs expert_choice::by_token");
     return true;
 }
 template <long long largest>
 constexpr bool counts_fit() {
-    static_assert(never_value<largest>, "sdepth: the parameter count does not fit 63 bits: use smaller sizes");
-    return true;
-}
-template <class Formula>
-constexpr bool not_a_formula() {
-    static_assert(never<Formula>,
-                  "sdepth: Model needs a formula of layers, such as dense * 4_c + sparse<8> * 8_c + dense");
+    static_assert(holds<largest>, "sdepth: the parameter count does not fit 63 bits: use smaller sizes");
     return true;
 }
 
@@ -147,21 +163,29 @@ constexpr bool not_a_formula() {
 
 namespace detail {
 
-template <class... Ls, class F>
-constexpr bool with_kind(type_list<Ls...>, F f) {
-    return f.template operator()<Ls...>();
-}
+/// The layer type at a position of formula type P, counted from 1, for the two rules that show it; else void.
+template <class P, rule broken, long long layer>
+struct culprit : std::type_identity<void> {};
+template <class P, rule broken, long long layer>
+requires(broken == rule::lacks_member || broken == rule::layer_own) struct culprit<P, broken, layer> {
+    static constexpr std::size_t kind = [] {
+        for (const layer_run& r : runs_of<P>::runs) {
+            if (layer <= r.first + r.times) return static_cast<std::size_t>(r.kind);
+        }
+        return std::size_t{0};
+    }();
+    using type = typename element<kind, typename runs_of<P>::kinds>::type;
+};
 
-/// Instantiates the reporter of a broken verdict of formula type P; true either way, so the gate adds no second error.
-template <class P, rule broken, long long layer, long long a, long long b>
+/// Instantiates the reporter of a broken verdict; true either way, so that the gate adds no second error. It takes
+/// numbers and no formula: compilers print every argument.
+template <rule broken, long long layer, long long a, long long b, class Layer>
 constexpr bool report() {
     using namespace explain;
-    if constexpr (broken == rule::lacks_member) {
-        using kinds = typename runs_of<P>::kinds;
-        return with_kind(kinds{}, []<class... Ls>() {
-            return explain::lacks_member<layer, nth<static_cast<std::size_t>(a), Ls...>,
-                                         static_cast<layer_member>(b)>();
-        });
+    if constexpr (broken == rule::not_a_formula) {
+        return not_a_formula<layer>();
+    } else if constexpr (broken == rule::lacks_member) {
+        return lacks_member<layer, typename lack_of<Layer>::type, static_cast<layer_member>(a)>();
     } else if constexpr (broken == rule::repeat_of_nothing) {
         return repeat_of_nothing<layer, a>();
     } else if constexpr (broken == rule::too_many_runs) {
@@ -172,12 +196,12 @@ constexpr bool report() {
         return kv_heads_divide_heads<layer, a, b>();
     } else if constexpr (broken == rule::rotary_head_dim_is_even) {
         return rotary_head_dim_is_even<layer, a>();
-    } else if constexpr (broken == rule::window_is_positive) {
-        return window_is_positive<layer, a>();
+    } else if constexpr (broken == rule::window_not_negative) {
+        return window_not_negative<layer, a>();
     } else if constexpr (broken == rule::sparsity_at_least_one) {
         return sparsity_at_least_one<layer, a>();
     } else if constexpr (broken == rule::sparse_in_sparse) {
-        return sparse_in_sparse<layer, a>();
+        return sparse_in_sparse<layer, a, b>();
     } else if constexpr (broken == rule::sparse_needs_anchor) {
         return sparse_needs_anchor<layer, a>();
     } else if constexpr (broken == rule::full_kv_needs_attention) {
@@ -201,7 +225,9 @@ constexpr bool report() {
     } else if constexpr (broken == rule::active_depth_is_whole) {
         return active_depth_is_whole<a, b>();
     } else if constexpr (broken == rule::layer_own) {
-        return layer_own<layer, a, b>();
+        return layer_own<layer, Layer, a, b>();
+    } else if constexpr (broken == rule::non_causal_router) {
+        return non_causal_router<layer, a>();
     } else if constexpr (broken == rule::counts_fit) {
         return counts_fit<a>();
     } else {

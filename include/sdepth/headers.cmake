@@ -25,6 +25,7 @@ set(SDEPTH_HEADERS
     pattern.hpp
     runs.hpp
     layer.hpp
+    inert.hpp
     layers/attention.hpp
     layers/ffn.hpp
     layers/block.hpp

@@ -10,7 +10,16 @@
 //   static constexpr verdict check(const Dims&)         first broken rule of its own
 //   static constexpr void describe(Sink&, const Dims&)  every policy, for digest and contract
 //
-// Derive from `layer_base`. Counts, tensor table, plan, checkpoint names and contract all follow from these.
+// Optional:
+//
+//   using inner                                         the layer that it wraps
+//   static constexpr long long width(const Dims&)       width of its rows, where it may differ from Dims::width
+//   template <long long layer, long long a, long long b>
+//   static constexpr bool explain()                     asserts the text of its own `rule::layer_own` verdict {a, b}
+//
+// Derive from `layer_base`. A mixer for `layer<Mixer, Ffn>` has the same members but has_mixer and has_ffn; a
+// feed-forward part also leaves out mixing and state. Counts, tensor table, plan, checkpoint names, digest and contract
+// all follow from these.
 #pragma once
 
 #include <concepts>
@@ -180,44 +189,80 @@ struct null_sink {
 /// Names a member of a layer, in `rule::lacks_member`.
 enum class layer_member { none, name, has_mixer, has_ffn, causal, tensors, mixing, state, check, describe };
 
-template <class L>
-constexpr layer_member missing_member() {
-    if constexpr (!requires { std::string_view(L::name); }) {
-        return layer_member::name;
-    } else if constexpr (!requires { bool(L::has_mixer); }) {
-        return layer_member::has_mixer;
-    } else if constexpr (!requires { bool(L::has_ffn); }) {
-        return layer_member::has_ffn;
-    } else if constexpr (!requires { bool(L::causal); }) {
-        return layer_member::causal;
+/// A type and the member that it lacks.
+template <class T, layer_member Member>
+struct lack {
+    using type = T;
+    static constexpr layer_member member = Member;
+};
+
+/// The first member that T lacks as a layer, a mixer or a feed-forward part.
+template <class T, bool is_layer, bool mixes>
+constexpr auto find_lack() {
+    using enum layer_member;
+    if constexpr (!requires { std::string_view(T::name); }) {
+        return lack<T, name>{};
+    } else if constexpr (is_layer && !requires { bool(T::has_mixer); }) {
+        return lack<T, has_mixer>{};
+    } else if constexpr (is_layer && !requires { bool(T::has_ffn); }) {
+        return lack<T, has_ffn>{};
+    } else if constexpr (!requires { bool(T::causal); }) {
+        return lack<T, causal>{};
     } else if constexpr (!requires(Dims d) {
-                             { L::tensors(d) } -> std::same_as<tensor_rows>;
+                             { T::tensors(d) } -> std::same_as<tensor_rows>;
                          }) {
-        return layer_member::tensors;
+        return lack<T, tensors>{};
+    } else if constexpr (mixes && !requires(Dims d) {
+                             { T::mixing(d) } -> std::same_as<mixing_work>;
+                         }) {
+        return lack<T, mixing>{};
+    } else if constexpr (mixes && !requires(Dims d) {
+                             { T::state(d) } -> std::same_as<state_size>;
+                         }) {
+        return lack<T, state>{};
     } else if constexpr (!requires(Dims d) {
-                             { L::mixing(d) } -> std::same_as<mixing_work>;
+                             { T::check(d) } -> std::same_as<verdict>;
                          }) {
-        return layer_member::mixing;
-    } else if constexpr (!requires(Dims d) {
-                             { L::state(d) } -> std::same_as<state_size>;
-                         }) {
-        return layer_member::state;
-    } else if constexpr (!requires(Dims d) {
-                             { L::check(d) } -> std::same_as<verdict>;
-                         }) {
-        return layer_member::check;
-    } else if constexpr (!requires(null_sink sink, Dims d) { L::describe(sink, d); }) {
-        return layer_member::describe;
+        return lack<T, check>{};
+    } else if constexpr (!requires(null_sink sink, Dims d) { T::describe(sink, d); }) {
+        return lack<T, describe>{};
     } else {
-        return layer_member::none;
+        return lack<T, none>{};
     }
 }
+
+/// The same for a layer, but first for what it is made of: a layer that it wraps, or its two parts.
+template <class L>
+constexpr auto lack_of_layer() {
+    if constexpr (requires { typename L::inner; }) {
+        if constexpr (lack_of_layer<typename L::inner>().member != layer_member::none) {
+            return lack_of_layer<typename L::inner>();
+        } else {
+            return find_lack<L, true, true>();
+        }
+    } else if constexpr (requires {
+                             typename L::mixer;
+                             typename L::ffn;
+                         }) {
+        if constexpr (find_lack<typename L::mixer, false, true>().member != layer_member::none) {
+            return find_lack<typename L::mixer, false, true>();
+        } else if constexpr (find_lack<typename L::ffn, false, false>().member != layer_member::none) {
+            return find_lack<typename L::ffn, false, false>();
+        } else {
+            return find_lack<L, true, true>();
+        }
+    } else {
+        return find_lack<L, true, true>();
+    }
+}
+
+template <class L>
+using lack_of = decltype(lack_of_layer<L>());
 
 }  // namespace detail
 
 /// A type that can stand in a formula and be counted.
 template <class L>
-concept Layer = std::derived_from<L, layer_base> && detail::missing_member<L>()
-== detail::layer_member::none;
+concept Layer = std::derived_from<L, layer_base> &&(detail::lack_of<L>::member == detail::layer_member::none);
 
 }  // namespace sdepth::inline v0

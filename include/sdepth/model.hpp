@@ -6,29 +6,26 @@
 
 #include "sdepth/check.hpp"
 #include "sdepth/explain.hpp"
+#include "sdepth/inert.hpp"
 
 namespace sdepth::inline v0 {
 
 namespace detail {
 
-template <class P, Dims D>
-struct judged {
-    static constexpr verdict value = check<P>(D);
-    static constexpr bool reported = report<P, value.broken, value.layer, value.a, value.b>();
-};
-
-// A plain value in place of a formula.
-template <class P, Dims D>
-requires(!pattern<P>) struct judged<P, D> {
-    static constexpr verdict value{rule::lacks_member};
-    static constexpr bool reported = explain::not_a_formula<P>();
-};
+template <class P>
+constexpr verdict judge(const Dims& d) {
+    if constexpr (pattern<P>) {
+        return check<P>(d);
+    } else {
+        return {rule::not_a_formula};
+    }
+}
 
 template <class P>
 struct empty_formula {
     using kinds = type_list<>;
     static constexpr std::array<layer_run, 0> runs{};
-    static constexpr long long layers = 0;
+    static constexpr inert_number layers{};
 };
 
 }  // namespace detail
@@ -45,9 +42,10 @@ template <auto Formula, Dims D>
 struct Model {
     using formula = std::remove_cvref_t<decltype(Formula)>;  // nvcc's host pass makes it a reference
     static constexpr Dims dims = D;
-    static constexpr verdict judgement = detail::judged<formula, D>::value;
+    static constexpr verdict judgement = detail::judge<formula>(D);
     static constexpr bool valid = judgement.ok();
-    static_assert(detail::judged<formula, D>::reported);
+    static_assert(detail::report<judgement.broken, judgement.layer, judgement.a, judgement.b,
+                                 typename detail::culprit<formula, judgement.broken, judgement.layer>::type>());
 
     using expansion = std::conditional_t<valid, runs_of<formula>, detail::empty_formula<formula>>;
     using kinds = typename expansion::kinds;
@@ -55,22 +53,51 @@ struct Model {
     /// Runs of equal layers in order of execution.
     static constexpr const auto& runs = expansion::runs;
     /// Items of the formula, repetitions counted.
-    static constexpr long long layers = expansion::layers;
+    static constexpr auto layers = expansion::layers;
     /// Items with a feed-forward part (the depth of the X-MoD paper's Table 7).
-    static constexpr long long ffn_layers = [] {
-        count with_ffn;
-        for (const layer_run& r : runs) {
-            visit_type(kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
-                if (L::has_ffn) with_ffn += r.times;
-            });
+    static constexpr auto ffn_layers = [] {
+        if constexpr (valid) {
+            count with_ffn;
+            for (const layer_run& r : runs) {
+                visit_type(kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+                    if (L::has_ffn) with_ffn += r.times;
+                });
+            }
+            return with_ffn.value();
+        } else {
+            return detail::inert_number{};
         }
-        return with_ffn.value();
     }();
 };
 
-/// Whether every layer routes causally; Expert Choice and BASE do not, and causal evaluation refuses them.
+namespace detail {
+
+/// The first layer of model M whose router sees the future, and how many there are.
 template <class M>
-inline constexpr bool is_causal =
-    []<class... Ls>(type_list<Ls...>) { return (true && ... && Ls::causal); }(typename M::kinds{});
+constexpr verdict causality() {
+    verdict v;
+    for (const layer_run& r : M::runs) {
+        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+            if (L::causal) return;
+            if (v.ok()) v = {rule::non_causal_router, r.first + 1};
+            v.a += r.times;
+        });
+    }
+    return v;
+}
+
+}  // namespace detail
+
+/// Whether every layer routes causally; Expert Choice and BASE do not.
+template <class M>
+inline constexpr bool is_causal = detail::causality<M>().ok();
+
+/// Asserts that model M can be evaluated causally: one compile-time error that names the first layer that cannot, else
+/// true. Whoever scores or decodes token by token asks this first.
+template <class M>
+constexpr bool require_causal() {
+    constexpr verdict v = detail::causality<M>();
+    return detail::report<v.broken, v.layer, v.a, v.b, void>();
+}
 
 }  // namespace sdepth::inline v0

@@ -115,11 +115,18 @@ struct unwrapped<Stack<P>> {
     using type = P;
 };
 
-/// What `dense * 4` meets: the name is the message.
-struct repeat_count_must_be_a_compile_time_constant_such_as_4_c {
-    template <std::integral T>
-    constexpr repeat_count_must_be_a_compile_time_constant_such_as_4_c(T) {}  // NOLINT
-};
+template <class T>
+concept number = std::is_arithmetic_v<T>;
+
+// What `dense * 4` and `dense + 3` meet. They give a formula back, so that nothing fails after them.
+template <class Number>
+constexpr void repeat_count_is_a_constant() {
+    static_assert(!number<Number>, "sdepth: the count of a repeat is a compile-time constant: write dense * 4_c");
+}
+template <class Number>
+constexpr void only_layers_add_up() {
+    static_assert(!number<Number>, "sdepth: only layers and formulas add up: write + dense, or * 3_c to repeat");
+}
 
 }  // namespace detail
 
@@ -138,10 +145,32 @@ template <pattern P, template <class T, T> class Constant, class T, T N>
 constexpr auto operator*(Constant<T, N>, P) {
     return typename detail::repeated<P, static_cast<long long>(N)>::type{};
 }
-template <pattern P>
-constexpr auto operator*(P, detail::repeat_count_must_be_a_compile_time_constant_such_as_4_c) = delete;
-template <pattern P>
-constexpr auto operator*(detail::repeat_count_must_be_a_compile_time_constant_such_as_4_c, P) = delete;
+
+template <pattern P, detail::number N>
+constexpr P operator*(P formula, N) {
+    detail::repeat_count_is_a_constant<N>();
+    return formula;
+}
+template <pattern P, detail::number N>
+constexpr P operator*(N, P formula) {
+    detail::repeat_count_is_a_constant<N>();
+    return formula;
+}
+template <pattern P, detail::number N>
+constexpr P operator+(P formula, N) {
+    detail::only_layers_add_up<N>();
+    return formula;
+}
+template <pattern P, detail::number N>
+constexpr P operator+(N, P formula) {
+    detail::only_layers_add_up<N>();
+    return formula;
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr P operator+(P formula, Constant<T, N>) {
+    detail::only_layers_add_up<T>();
+    return formula;
+}
 
 /// N passes through a formula with one set of weights: parameters count once, work and state N times.
 template <long long N, pattern P>

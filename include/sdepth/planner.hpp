@@ -109,7 +109,7 @@ constexpr auto then(A, B) {
 template <x_mod_plan P, class L, sparse_policy S>
 struct plan_gate {
     static constexpr verdict judgement = check_plan(P);
-    static_assert(report<void, judgement.broken, judgement.layer, judgement.a, judgement.b>());
+    static_assert(report<judgement.broken, judgement.layer, judgement.a, judgement.b, void>());
 
     static constexpr auto formula() {
         if constexpr (!judgement.ok()) {

@@ -109,8 +109,9 @@ struct node<Loop<P, N>> {
 /// The runs of formula type P.
 template <class P>
 struct runs_of {
-    /// A formula that unrolls to more runs than this is refused (`rule::too_many_runs`).
-    static constexpr long long largest = 1 << 16;
+    /// A formula that unrolls to more runs than this is refused (`rule::too_many_runs`): as many as every compiler can
+    /// walk within its default step limit.
+    static constexpr long long largest = 1 << 13;
 
     using kinds = typename detail::kinds_of<typename detail::leaves<P>::type>::type;
     static constexpr long long size = detail::node<P>::runs().value();

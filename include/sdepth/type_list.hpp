@@ -32,6 +32,11 @@ template <std::size_t I, class... Ts>
 using nth =
     typename decltype(pick<I>(static_cast<indexed_list<std::index_sequence_for<Ts...>, Ts...>*>(nullptr)))::type;
 
+template <std::size_t I, class List>
+struct element;
+template <std::size_t I, class... Ts>
+struct element<I, type_list<Ts...>> : std::type_identity<nth<I, Ts...>> {};
+
 // list + type: the list with the type at its end, once.
 template <class... Ts, class T>
 auto operator+(type_list<Ts...>, std::type_identity<T>)

@@ -9,13 +9,14 @@ namespace sdepth::inline v0 {
 /// One entry a rule; `docs/diagnostics.md` has one section for each, by the same name.
 enum class rule {
     none,
+    not_a_formula,              ///< Model of something else than layers joined by + and *
     lacks_member,               ///< a layer type lacks a member of `layer.hpp`
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
     size_not_positive,          ///< a size that a layer needs is missing or not positive
     kv_heads_divide_heads,      ///< query heads are not a multiple of key and value heads
     rotary_head_dim_is_even,    ///< rotary phases pair the elements of a head
-    window_is_positive,         ///< an attention window below zero
+    window_not_negative,        ///< an attention window below zero
     sparsity_at_least_one,      ///< K below 1
     sparse_in_sparse,           ///< a sparse layer wraps a sparse layer
     sparse_needs_anchor,        ///< sparse layers that no anchor follows, with a bias that only anchors clear
@@ -30,6 +31,7 @@ enum class rule {
     prefix_within_budget,       ///< a plan whose prefix is negative or more than its active layers
     active_depth_is_whole,      ///< a partner of equal active depth, where that depth is a fraction
     layer_own,                  ///< a rule of a user's layer
+    non_causal_router,          ///< a router that sees the future, where evaluation must not
     counts_fit,                 ///< a count does not fit 63 bits
 };
 

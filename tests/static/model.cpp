@@ -32,7 +32,7 @@ static_assert(judge<dense * 2_c + sparse<4> * 4_c + dense>(small).ok());
 static_assert(breaks(judge<dense * 3_c + sparse<4> * 4_c>(small), rule::sparse_needs_anchor, 4, 4));
 static_assert(judge<dense + sparse<4, sparse_policy{.clear_every = 4}> * 4_c>(small).ok());
 static_assert(judge<dense + sparse<4, sparse_policy{.bias = false}> * 4_c>(small).ok());
-static_assert(breaks(judge<dense * 2_c + sparse<4>(sparse<2>) + dense>(small), rule::sparse_in_sparse, 3, 4));
+static_assert(breaks(judge<dense * 2_c + sparse<4>(sparse<2>) + dense>(small), rule::sparse_in_sparse, 3, 4, 2));
 static_assert(breaks(judge<dense + sparse<0> + dense>(small), rule::sparsity_at_least_one, 2, 0));
 static_assert(breaks(judge<dense + moe<4, 5>>(small), rule::experts_within_range, 2, 5, 4));
 static_assert(breaks(judge<dense + moe<4, 1>>(small), rule::top_one_not_renormalised, 2, 4));

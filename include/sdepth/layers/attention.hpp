@@ -75,7 +75,7 @@ struct Attention {
             require_size(d.kv(), size_name::kv_heads),
             require(d.kv() > 0 && d.heads % d.kv() == 0, rule::kv_heads_divide_heads, d.heads, d.kv()),
             require(!P.rotary || d.head_dim % 2 == 0, rule::rotary_head_dim_is_even, d.head_dim),
-            require(P.window >= 0, rule::window_is_positive, P.window));
+            require(P.window >= 0, rule::window_not_negative, P.window));
     }
 
     template <class Sink>

@@ -81,7 +81,7 @@ struct DepthAttention {
     }
     static constexpr verdict check(const Dims& d) {
         return detail::first_broken(attention::check(d),
-                                    detail::require(P.slots >= 0, rule::window_is_positive, P.slots));
+                                    detail::require(P.slots >= 0, rule::window_not_negative, P.slots));
     }
 
     template <class Sink>

@@ -85,6 +85,14 @@ struct Sparse : layer_base {
     static constexpr bool has_ffn = L::has_ffn;
     static constexpr bool causal = L::causal;  // evaluation routes by threshold, token by token
 
+    static constexpr long long inner_sparsity = [] {
+        if constexpr (requires { L::sparsity; }) {
+            return L::sparsity;
+        } else {
+            return 0LL;
+        }
+    }();
+
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows;
         rows.add(vector("router.weight", role::router, d.width, {init_kind::normal, 0.02}));
@@ -117,8 +125,7 @@ struct Sparse : layer_base {
         using detail::require;
         return detail::first_broken(
             require(K >= 1, rule::sparsity_at_least_one, K),
-            require(
-                !requires { L::sparsity; }, rule::sparse_in_sparse, K),
+            require(inner_sparsity == 0, rule::sparse_in_sparse, K, inner_sparsity),
             require(P.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K),
             L::check(d));
     }
