@@ -71,6 +71,7 @@ template <class M, class B, Run R>
 class decoder {
     static_assert(is_causal<M>, "sdepth: a model whose routers see the future cannot decode");
     using memory = decoding_memory<M, B, R>;
+    using ends = end_places<M>;
     using activation = typename B::precision::activation;
     static constexpr int width = static_cast<int>(M::dims.width);
     static constexpr auto sequences = static_cast<std::size_t>(R.batch);
@@ -133,13 +134,6 @@ class decoder {
     }
 
   private:
-    static constexpr row_layout first_end{Ends::first(M::dims)};
-    static constexpr row_layout last_end{Ends::last(M::dims)};
-    static constexpr tensor_place embedding_place = first_end.place("model.embed_tokens.weight", 0);
-    static constexpr tensor_place last_norm_place = last_end.place("model.norm.weight", tensor_table<M>.last_end);
-    static constexpr tensor_place head_place =
-        M::dims.tied ? embedding_place : last_end.place("lm_head.weight", tensor_table<M>.last_end);
-
     void check(const std::vector<std::vector<int>>& tokens) const {
         if (tokens.size() != sequences) {
             throw error("decoding: " + std::to_string(tokens.size()) + " sequences given, the decoder has " +
@@ -171,7 +165,7 @@ class decoder {
                         .width = width,
                         .vocab = static_cast<int>(M::dims.vocab),
                         .tokens = m.tokens,
-                        .table = memory_.weights + embedding_place.offset,
+                        .table = memory_.weights + ends::embedding.offset,
                         .x = m.x});
         long long sparse_index = 0;
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
@@ -183,7 +177,7 @@ class decoder {
                            .width = width,
                            .epsilon = Ends::norm_epsilon,
                            .x = m.x,
-                           .weight = memory_.weights + last_norm_place.offset,
+                           .weight = memory_.weights + ends::norm.offset,
                            .y = m.y,
                            .rstd = m.rstd});
     }
@@ -221,7 +215,7 @@ class decoder {
                          .inputs = width,
                          .outputs = static_cast<int>(M::dims.vocab),
                          .x = m.y + (static_cast<long long>(b) * R.seq + row) * width,
-                         .weight = memory_.weights + head_place.offset,
+                         .weight = memory_.weights + ends::head.offset,
                          .y = m.logits});
         std::vector<activation> out(static_cast<std::size_t>(M::dims.vocab));
         read(backend_, out.data(), m.logits, M::dims.vocab);

@@ -57,6 +57,7 @@ struct step_losses {
 template <class M, class B, Run R>
 class pipeline {
     using memory_plan = plan<M, B, R>;
+    using ends = end_places<M>;
     using weight_type = typename B::precision::weight;
     static constexpr int width = static_cast<int>(M::dims.width);
 
@@ -111,7 +112,7 @@ class pipeline {
         norm_backward();
         for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, totals);
         backend_.embed_backward(
-            {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(embedding_place)});
+            {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
     }
 
     /// Losses of the micro-batches since the last call; the weights follow the gradients, which then start from zero.
@@ -209,7 +210,7 @@ class pipeline {
                              .inputs = width,
                              .outputs = static_cast<int>(M::dims.vocab),
                              .x = batch_.y + first * width,
-                             .weight = weight(head_place),
+                             .weight = weight(ends::head),
                              .y = batch_.logits});
             read(backend_, out.data() + first * M::dims.vocab, batch_.logits, rows * M::dims.vocab);
         }
@@ -218,15 +219,6 @@ class pipeline {
     }
 
   private:
-    // ---- tensors of the ends ----
-
-    static constexpr row_layout first_end{Ends::first(M::dims)};
-    static constexpr row_layout last_end{Ends::last(M::dims)};
-    static constexpr tensor_place embedding_place = first_end.place("model.embed_tokens.weight", 0);
-    static constexpr tensor_place last_norm_place = last_end.place("model.norm.weight", tensor_table<M>.last_end);
-    static constexpr tensor_place head_place =
-        M::dims.tied ? embedding_place : last_end.place("lm_head.weight", tensor_table<M>.last_end);
-
     weight_type* weight(tensor_place place) const { return parameters_.weights + place.offset; }
     typename B::precision::gradient* gradient(tensor_place place) const {
         return parameters_.gradients + mirrored<M>(place.offset, place.elements);
@@ -251,7 +243,7 @@ class pipeline {
                 .width = width,
                 .vocab = static_cast<int>(M::dims.vocab),
                 .tokens = batch_.tokens,
-                .table = weight(embedding_place),
+                .table = weight(ends::embedding),
                 .x = batch_.x};
     }
     void embed() {
@@ -263,7 +255,7 @@ class pipeline {
                 .width = width,
                 .epsilon = Ends::norm_epsilon,
                 .x = batch_.x,
-                .weight = weight(last_norm_place),
+                .weight = weight(ends::norm),
                 .y = batch_.y,
                 .rstd = batch_.rstd};
     }
@@ -277,11 +269,11 @@ class pipeline {
                             .vocab = static_cast<int>(M::dims.vocab),
                             .scale = scale,
                             .y = batch_.y,
-                            .weight = weight(head_place),
+                            .weight = weight(ends::head),
                             .targets = batch_.targets,
                             .loss_sum = batch_.loss,
                             .grad_y = training ? batch_.grad_y : nullptr,
-                            .grad_weight = training ? gradient(head_place) : nullptr,
+                            .grad_weight = training ? gradient(ends::head) : nullptr,
                             .logits = batch_.logits,
                             .chunk = detail::logit_rows(R)});
     }
@@ -290,7 +282,7 @@ class pipeline {
         backend_.rms_norm_backward({.forward = last_norm(),
                                     .grad_y = batch_.grad_y,
                                     .grad_x = batch_.grad_x,
-                                    .grad_weight = gradient(last_norm_place)});
+                                    .grad_weight = gradient(ends::norm)});
     }
 
     stream<B> current_stream() const {

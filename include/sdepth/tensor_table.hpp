@@ -134,6 +134,17 @@ constexpr long long mirrored(long long offset, long long elements) {
     return tensor_table<M>.elements - offset - detail::padded(elements);
 }
 
+/// Where the tensors of the model's ends lie in the weight region; a tied head is the embedding.
+template <class M>
+struct end_places {
+    static constexpr row_layout first{Ends::first(M::dims)};
+    static constexpr row_layout last{Ends::last(M::dims)};
+    static constexpr tensor_place embedding = first.place("model.embed_tokens.weight", 0);
+    static constexpr tensor_place norm = last.place("model.norm.weight", tensor_table<M>.last_end);
+    static constexpr tensor_place head =
+        M::dims.tied ? embedding : last.place("lm_head.weight", tensor_table<M>.last_end);
+};
+
 /// Full name of a tensor in a file: `model.layers.{i}.` and the row's name, `{e}` replaced by the copy's number.
 inline std::string tensor_name(const table_row& row, long long i, long long copy) {
     std::string name =

@@ -202,33 +202,31 @@ struct mixer_pass<Attention<P>> {
     }
     template <class T, class View, class Saved>
     static QkPrepareArgs<T> queries(const Dims& d, const auto& in, const View& w, const Saved& s) {
-        return {.rows = in.rows,
-                .heads = static_cast<int>(d.heads),
-                .head_dim = static_cast<int>(d.head_dim),
-                .norm = norm_kind,
-                .epsilon = P.norm_epsilon,
-                .rotary = P.rotary,
-                .base = P.rotary_base,
-                .x = has_norm ? s.q_raw : s.q,
-                .weight = w.weight(View::at("self_attn.q_norm.weight")),
-                .positions = in.positions,
-                .y = s.q,
-                .rstd = s.q_rstd};
+        return prepared<T>(d, in.rows, d.heads, w.weight(View::at("self_attn.q_norm.weight")), in.positions,
+                           has_norm ? s.q_raw : s.q, s.q, s.q_rstd);
     }
     template <class T, class View, class Saved>
     static QkPrepareArgs<T> keys(const Dims& d, const auto& in, const View& w, const Saved& s) {
-        return {.rows = in.key_rows,
-                .heads = static_cast<int>(d.kv()),
+        return prepared<T>(d, in.key_rows, d.kv(), w.weight(View::at("self_attn.k_norm.weight")), in.key_positions,
+                           has_norm ? s.k_raw : s.k, s.k, s.k_rstd);
+    }
+    template <class T>
+    static QkPrepareArgs<T> prepared(const Dims& d, const batch_rows& rows, long long heads,
+                                     const typename T::weight* weight, const int* positions,
+                                     const typename T::activation* x, typename T::activation* y,
+                                     typename T::sum* rstd) {
+        return {.rows = rows,
+                .heads = static_cast<int>(heads),
                 .head_dim = static_cast<int>(d.head_dim),
                 .norm = norm_kind,
                 .epsilon = P.norm_epsilon,
                 .rotary = P.rotary,
                 .base = P.rotary_base,
-                .x = has_norm ? s.k_raw : s.k,
-                .weight = w.weight(View::at("self_attn.k_norm.weight")),
-                .positions = in.key_positions,
-                .y = s.k,
-                .rstd = s.k_rstd};
+                .x = x,
+                .weight = weight,
+                .positions = positions,
+                .y = y,
+                .rstd = rstd};
     }
     template <class T, class Saved>
     static AttentionArgs<typename T::activation> core(const Dims& d, const auto& in, const Saved& s) {
