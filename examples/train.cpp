@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
                 examples::print_progress(now, options.run.steps, useful, peak);
             }
         },
-        [](long long step, const evaluation& e) { examples::print_evaluation(step, e, sparse_layers<M> > 0); });
+        [](long long step, const evaluation& e) { examples::print_evaluation<M>(step, e); });
     if (examples::stop_requested()) std::printf("stopped after step %lld; --resume goes on\n", training.state().step);
     return 0;
 } catch (const error& e) {

@@ -94,16 +94,23 @@ inline void print_progress(const sdepth::progress& now, long long steps, double 
     std::fflush(stdout);
 }
 
-/// Both rules side by side, and what the masks did.
-inline void print_evaluation(long long step, const sdepth::evaluation& e, bool sparse) {
+/// Both rules side by side, and what the masks did beside what independent choices would do.
+template <class M>
+void print_evaluation(long long step, const sdepth::evaluation& e) {
     std::printf("step %5lld  held-out loss %.4f nats/token (causal)", step, e.causal);
-    if (sparse) {
-        std::printf(
-            ", %.4f (training rule), gap %+.4f\n            masks agree %.3f  rate %.3f  coverage %.3f  Jaccard %.3f  "
-            "updates",
-            e.top, e.gap(), e.top_route.agreement, e.causal_route.rate, e.causal_route.coverage,
-            e.causal_route.jaccard);
-        for (const double share : e.causal_route.updates) std::printf(" %.3f", share);
+    if constexpr (sdepth::sparse_layers < M >> 0) {
+        constexpr sdepth::independent_routing independent = sdepth::independent_reference<M>();
+        const sdepth::route_report& masks = e.causal_route;
+        std::printf(", %.4f (training rule), gap %+.4f\n", e.top, e.gap());
+        std::printf("            masks agree on %.3f of rows, %.3f of the chosen differ; rate %.3f of 1/K %.3f\n",
+                    e.top_route.agreement,
+                    sdepth::disagreement_among_chosen(e.top_route.agreement, independent.sparsity), masks.rate,
+                    independent.share());
+        std::printf("            coverage %.3f (independent %.3f), Jaccard %.3f (%.3f), updates", masks.coverage,
+                    independent.coverage(), masks.jaccard, independent.jaccard());
+        for (std::size_t n = 0; n < masks.updates.size(); ++n) {
+            std::printf(" %.3f (%.3f)", masks.updates[n], independent.updates(static_cast<long long>(n)));
+        }
     }
     std::printf("\n");
     std::fflush(stdout);

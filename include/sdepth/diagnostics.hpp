@@ -7,9 +7,22 @@
 #include <utility>
 #include <vector>
 
-#include "sdepth/passes/view.hpp"
+#include "sdepth/passes/layer.hpp"
+#include "sdepth/routing_reference.hpp"
 
 namespace sdepth::inline v0 {
+
+/// What independent choices of the same rate would show on the longest run of sparse layers of model M.
+template <class M>
+constexpr independent_routing independent_reference() {
+    independent_routing longest;
+    for (const layer_run& r : M::runs) {
+        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+            if (layer_pass<L>::is_sparse && r.times > longest.layers) longest = {layer_pass<L>::sparsity, r.times};
+        });
+    }
+    return longest;
+}
 
 /// Means over everything observed.
 struct route_report {

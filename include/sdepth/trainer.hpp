@@ -259,15 +259,19 @@ class trainer {
     }
     void write(json_log& log, const evaluation& result) const {
         const route_report& causal = result.causal_route;
+        constexpr independent_routing reference = independent_reference<M>();
         log.write({{"step", at_.step - 1},
                    {"causal_loss", result.causal},
                    {"top_loss", result.top},
                    {"gap", result.gap()},
                    {"held_out_tokens", result.tokens},
                    {"agreement", result.top_route.agreement},
+                   {"chosen_disagreement", disagreement_among_chosen(result.top_route.agreement, reference.sparsity)},
                    {"rate", causal.rate},
                    {"coverage", causal.coverage},
+                   {"coverage_if_independent", reference.coverage()},
                    {"jaccard", causal.jaccard},
+                   {"jaccard_if_independent", reference.jaccard()},
                    {"updates", std::span<const double>(causal.updates)},
                    {"rate_of_layer", std::span<const double>(causal.rate_of_layer)}});
     }
