@@ -128,10 +128,35 @@ struct layer_memory {
     }
 };
 
+namespace detail {
+
+// One kind at a time, so that the compiler names the layer.
+template <class L>
+constexpr bool report_runnable() {
+    static_assert(runnable<L>, "sdepth: this layer can be counted but not run: it has no passes; see passes/layer.hpp");
+    return true;
+}
+template <class... Ls>
+constexpr bool report_all_runnable(type_list<Ls...>) {
+    return (true && ... && report_runnable<Ls>());
+}
+template <class... Ls>
+constexpr bool all_runnable(type_list<Ls...>) {
+    return (true && ... && runnable<Ls>);
+}
+// What the plan of a model with such a layer walks, so that its one error stays alone.
+struct nothing_to_run {
+    using kinds = type_list<>;
+    static constexpr std::array<layer_run, 0> runs{};
+};
+
+}  // namespace detail
+
 /// The memory of model M on backend B in run R. All sizes in bytes; each region starts at a multiple of 256.
 template <class M, class B, Run R>
 struct plan {
-    static_assert(M::valid);
+    static_assert(detail::report_all_runnable(typename M::kinds{}));
+    using walked = std::conditional_t<detail::all_runnable(typename M::kinds{}), M, detail::nothing_to_run>;
     static_assert(R.seq >= 1 && R.batch >= 1, "sdepth: a run needs Run::seq and Run::batch of at least 1");
     static_assert(R.batch * R.seq <= (1LL << 30), "sdepth: a micro-batch of more than 2^30 tokens: lower Run::batch");
 
@@ -161,8 +186,8 @@ struct plan {
     template <class F>
     static constexpr long long most_of(F bytes, selection_rule rule) {
         long long most = 0;
-        for (const layer_run& r : M::runs) {
-            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+        for (const layer_run& r : walked::runs) {
+            visit_type(typename walked::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 const long long needed = bytes(layer<L>(rule));
                 most = needed > most ? needed : most;
             });
@@ -173,8 +198,8 @@ struct plan {
     /// What the layers keep from forward to backward.
     static constexpr long long saved_bytes = [] {
         count sum;
-        for (const layer_run& r : M::runs) {
-            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+        for (const layer_run& r : walked::runs) {
+            visit_type(typename walked::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 sum += count(r.times) * count(layer<L>(selection_rule::top).kept);
             });
         }
@@ -194,13 +219,13 @@ struct plan {
         (count(parameter_bytes) + count(batch_bytes) + count(layer_region_bytes)).value();
 
     /// Start of each run's kept buffers in the layer region, first layer; layers follow at `layer<L>().kept`.
-    static constexpr std::array<long long, M::runs.size()> saved_offsets = [] {
-        std::array<long long, M::runs.size()> offsets{};
+    static constexpr std::array<long long, walked::runs.size()> saved_offsets = [] {
+        std::array<long long, walked::runs.size()> offsets{};
         long long at = 0;
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+        for (std::size_t r = 0; r < walked::runs.size(); ++r) {
             offsets[r] = at;
-            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-                at += M::runs[r].times * layer<L>(selection_rule::top).kept;
+            visit_type(typename walked::kinds{}, walked::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                at += walked::runs[r].times * layer<L>(selection_rule::top).kept;
             });
         }
         return offsets;

@@ -50,6 +50,27 @@ struct layer_pass<Sparse<K, L, P>> {
     static constexpr long long sparsity = K;
 };
 
+namespace detail {
+
+template <class L>
+struct passes_of {
+    static constexpr bool exist = requires { sizeof(block_pass<L>); };
+};
+template <class Mixer, class Ffn, block_policy P>
+struct passes_of<Block<Mixer, Ffn, P>> {
+    static constexpr bool exist = requires { sizeof(mixer_pass<Mixer>); }
+    &&requires { sizeof(ffn_pass<Ffn>); };
+};
+template <long long K, class L, sparse_policy P>
+struct passes_of<Sparse<K, L, P>> : passes_of<L> {};
+
+}  // namespace detail
+
+/// Whether a layer can be run, not only counted: its mixer and feed-forward part have passes. A layer of the user's has
+/// them if he specialises `block_pass` for it.
+template <class L>
+concept runnable = detail::passes_of<L>::exist;
+
 /// Rows of one sequence that a layer of kind L executes at most.
 template <class L>
 constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
