@@ -15,7 +15,7 @@ struct Mirror : layer_base {
     static constexpr state_size state(const Dims&) { return {}; }
     static constexpr verdict check(const Dims&) { return {}; }
     template <class Sink>
-    static constexpr void describe(Sink&) {}
+    static constexpr void describe(Sink&, const Dims&) {}
 };
 struct backend {
     using precision = uniform_precision<float>;
