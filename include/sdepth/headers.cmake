@@ -104,6 +104,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/attention_backward.cuh
     kernels/cuda/attention_portable.cuh
     kernels/cuda/attention.cuh
+    kernels/cuda/depth_tiles.cuh
     kernels/cuda/depth_attention.cuh
     kernels/cuda/depth_slot_gradients.cuh
 )

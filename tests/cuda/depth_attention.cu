@@ -3,6 +3,7 @@
 #include "depth_attention.hpp"
 
 #include "device_buffer.cuh"
+#include "sdepth/kernels/cuda/depth_attention.cuh"
 #include "sdepth/kernels/cuda/depth_slot_gradients.cuh"
 
 namespace sdepth_test {

@@ -95,14 +95,16 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     if (threadIdx.x == 0) {
-        sm.kv_full.init(1), sm.kv_free.init(2);
+        sm.kv_full.init(1), sm.kv_free.init(Tile::apart ? 384 : 256);
         for (int s = 0; s < 2; ++s) sm.sum_full[s].init(Tile::apart ? 4 : 8), sm.sum_free[s].init(1);
-        for (int s = 0; s < 2; ++s) sm.ds_full[s].init(8), sm.ds_free[s].init(4);
+        for (int s = 0; s < 2; ++s) sm.ds_full[s].init(8), sm.ds_free[s].init(128);
         sm.sums_done.init(4);
-        for (int s = 0; s < Tile::stages; ++s) sm.full[s].init(1), sm.free[s].init(8);
+        for (int s = 0; s < Tile::stages; ++s) sm.full[s].init(1), sm.free[s].init(256);
         fence_barrier_init();
     }
     __syncthreads();
+    // Every thread that reads a stage, an item or a message arrives itself, not one for its warp: the race checker
+    // follows only that.
     // 2. Items are dealt to the blocks of threads there and back again, so that sums of lengths agree.
     const auto item_of = [](int round) {
         const int grid = static_cast<int>(gridDim.x), me = this_block(round);
@@ -240,11 +242,14 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                 }
                 if (in_group == 0) sm.sum_slot[to] = slot, sm.sum_order[to] = order;
                 fence_async_shared();
+                sm.ds_free[buffer].arrive();
                 __syncwarp();
-                if (lane == 0) sm.ds_free[buffer].arrive(), sm.sum_full[to].arrive();
+                if (lane == 0) sm.sum_full[to].arrive();
             }
+            sm.ds_free[count % 2].arrive();
+            sm.kv_free.arrive();
             __syncwarp();
-            if (lane == 0) sm.ds_free[count % 2].arrive(), sm.sums_done.arrive();
+            if (lane == 0) sm.sums_done.arrive();
             ++count;
         }
         end_adders(sum_count);
@@ -390,8 +395,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                 wgmma_wait<1>();
                 pin(grad_k);
                 pin(grad_v);
-                __syncwarp();
-                if (lane == 0) sm.free[stage].arrive();
+                sm.free[stage].arrive();
                 wgmma_wait<0>();
                 pin(s);
                 continue;
@@ -410,8 +414,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
             wgmma_wait<1>();
             pin(grad_k);
             pin(grad_v);
-            __syncwarp();
-            if (lane == 0) sm.free[stage].arrive();
+            sm.free[stage].arrive();
             ++count;
             more = next();
             wgmma_fence();
@@ -445,7 +448,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
         }
         named_sync(both, 256);
         if (Tile::apart) sm.sums_done.wait(round & 1);
-        if (lane == 0) sm.free[count % Tile::stages].arrive();
+        sm.free[count % Tile::stages].arrive();
         ++count;
         const int out_thread = this_thread(), row = out_thread % 128 / 32 * 16 + out_thread % 16,
                   half = out_thread % 32 / 16;
@@ -472,8 +475,8 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
             store_tile(grad_v_map, v_out, item.n * BN + group * 64, item.kv_head * chunks, item.b);
             commit_stores();
             wait_stores_read<0>();
-            sm.kv_free.arrive();
         }
+        sm.kv_free.arrive();
     }
     if (in_group == 0) wait_stores_done<0>();
     if (!Tile::apart) end_adders(sum_count);

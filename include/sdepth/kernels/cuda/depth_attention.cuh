@@ -22,6 +22,7 @@
 #include <string>
 
 #include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/depth_tiles.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/kernels/cuda/mbarrier.cuh"
@@ -29,183 +30,6 @@
 #include "sdepth/ops/depth_attention.hpp"
 
 namespace sdepth::inline v0::on_cuda {
-
-/// Tile of the depth kernels: head size, query heads of a group in units of eight.
-template <int head_dim, int head_tiles>
-struct depth_tile {
-    static constexpr int dim = head_dim, tiles = head_tiles, parts = dim / 64;
-    static constexpr int warps = dim == 64 && tiles == 1 ? 12 : 6, stages = 12 / warps, threads = 32 * warps;
-    static constexpr int chunk = 8192 / (2 * dim);  // slots of a stage
-    static constexpr int stage_bytes = 2 * chunk * dim * 2;
-
-    struct shared {
-        alignas(1024) unsigned char slot[warps][stages][stage_bytes];  // [K, V][dim / 64][chunk][64]
-        mbarrier full[warps][stages];
-    };
-};
-
-/// Sizes as the kernels receive them.
-struct depth_view {
-    int batch, heads, kv_heads, slots, used, q_stride;
-    rows tokens;
-    const std::uint8_t* mask;
-    float scale;
-
-    explicit depth_view(const DepthAttentionArgs<__nv_bfloat16>& a)
-        : batch(a.batch),
-          heads(a.heads),
-          kv_heads(a.kv_heads),
-          slots(a.slots),
-          used(a.used),
-          q_stride(a.q_stride()),
-          tokens(a.tokens),
-          mask(a.mask),
-          scale(static_cast<float>(a.scale)) {}
-    __device__ int group() const { return heads / kv_heads; }
-};
-
-/// The stream of chunks of one warp.
-template <class Tile>
-class depth_stream {
-  public:
-    __device__ depth_stream(typename Tile::shared& shared, const CUtensorMap& map, const depth_view& a)
-        : sm_(shared), map_(map), a_(a), chunks_((a.used + Tile::chunk - 1) / Tile::chunk) {
-        const int warps = static_cast<int>(gridDim.x) * Tile::warps;
-        first_ = static_cast<int>(blockIdx.x) * Tile::warps + warp();
-        total_ = a.batch * a.tokens.capacity * a.kv_heads;
-        stride_ = warps;
-        if (lane() == 0) {
-            for (int s = 0; s < Tile::stages; ++s) sm_.full[warp()][s].init(1);
-            fence_barrier_init();
-        }
-        __syncwarp();
-        for (int i = 0; i < Tile::stages; ++i) issue();
-    }
-
-    /// Task `round` of this warp: token and KV head; false if there are no more.
-    __device__ bool task(int round, int& token, int& kv) const {
-        const int id = first_ + round * stride_;
-        token = id / a_.kv_heads, kv = id % a_.kv_heads;
-        return id < total_;
-    }
-    __device__ int chunks() const { return chunks_; }
-
-    /// The next chunk, [K, V][dim / 64][chunk][64]. `seen`: which of its slots count, none for a dead
-    /// token; the others' rows become zero.
-    __device__ const unsigned char* get(int token, bool live, int from, unsigned (&seen)[2]) {
-        const int s = taken_ % Tile::stages;
-        sm_.full[warp()][s].wait(taken_ / Tile::stages & 1);
-        unsigned char* const tile = sm_.slot[warp()][s];
-        bool masked = false;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int slot = from + 32 * half + lane();
-            const bool there = 32 * half < Tile::chunk && slot < a_.used;
-            const bool on = there && live &&
-                            (a_.mask == nullptr || a_.mask[static_cast<std::int64_t>(token) * a_.slots + slot] != 0);
-            seen[half] = __ballot_sync(~0u, on);
-            masked |= __any_sync(~0u, there && !on);
-        }
-        if (masked) {
-            for (int r = 0; r < Tile::chunk; ++r)
-                if (((r < 32 ? seen[0] : seen[1]) >> r % 32 & 1) == 0)
-                    for (int c = lane(); c < 2 * Tile::parts * 8; c += 32)
-                        *reinterpret_cast<uint4*>(tile + (c / 8 * Tile::chunk + r) * 128 + c % 8 * 16) = uint4{};
-            fence_async_shared();
-            __syncwarp();
-        }
-        return tile;
-    }
-    /// Done with it.
-    __device__ void release() {
-        __syncwarp();
-        ++taken_;
-        issue();
-    }
-
-    /// This lane's place in the 16 x 16 piece at slots 16 m and columns 16 kk of K (which = 0) or V (1).
-    __device__ static const unsigned char* piece(const unsigned char* tile, int which, int m, int kk) {
-        const int r = 16 * m + lane() % 16, c = 2 * (kk % 4) + lane() / 16;
-        return tile + ((which * Tile::parts + kk / 4) * Tile::chunk + r) * 128 + (c ^ r % 8) * 16;
-    }
-
-    __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-    __device__ static int warp() { return static_cast<int>(threadIdx.x) / 32; }
-
-  private:
-    // Asks for the chunk `issued_` of the stream, if there is one.
-    __device__ void issue() {
-        int token, kv;
-        if (chunks_ == 0 || !task(issued_ / chunks_, token, kv)) return;
-        const int s = issued_ % Tile::stages;
-        if (lane() == 0) {
-            mbarrier& full = sm_.full[warp()][s];
-            full.arrive_expect(Tile::stage_bytes);
-            load_box_5d(sm_.slot[warp()][s], map_, full, 0, issued_ % chunks_ * Tile::chunk, 0, kv, token);
-        }
-        ++issued_;
-    }
-
-    typename Tile::shared& sm_;
-    const CUtensorMap& map_;
-    const depth_view& a_;
-    int chunks_, first_, total_, stride_, issued_ = 0, taken_ = 0;
-};
-
-/// Operand B of step 2 for heads 8 u .. 8 u + 7: column l / 4 is a head, rows are dims. Heads that are not there are 0.
-template <class Tile>
-__device__ inline void load_heads(std::uint32_t (&b)[Tile::tiles][Tile::dim / 8], const __nv_bfloat16* row, int group) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int u = 0; u < Tile::tiles; ++u)
-#pragma unroll
-        for (int i = 0; i < Tile::dim / 8; ++i) {
-            const int head = 8 * u + lane / 4;
-            b[u][i] = head < group
-                          ? *reinterpret_cast<const std::uint32_t*>(row + head * Tile::dim + 8 * i + lane % 4 * 2)
-                          : 0u;
-        }
-}
-
-/// Eight dims 64 part + 8 (l / 4) of heads 8 u + 2 (l % 4) and the next; zero for heads that are not there.
-template <int D>
-__device__ inline void load_pair(uint4& even, uint4& odd, const __nv_bfloat16* row, int group, int u, int part) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, head = 8 * u + lane % 4 * 2;
-    const __nv_bfloat16* at = row + head * D + 64 * part + lane / 4 * 8;
-    even = head < group ? *reinterpret_cast<const uint4*>(at) : uint4{};
-    odd = head + 1 < group ? *reinterpret_cast<const uint4*>(at + D) : uint4{};
-}
-/// Those as operand B of step 6: b[j] pairs the two heads at dim 64 part + 8 (l / 4) + j.
-__device__ inline void interleave(std::uint32_t (&b)[8], const uint4& even, const uint4& odd) {
-    const std::uint32_t x[4] = {even.x, even.y, even.z, even.w}, y[4] = {odd.x, odd.y, odd.z, odd.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        b[2 * i] = __byte_perm(x[i], y[i], 0x5410), b[2 * i + 1] = __byte_perm(x[i], y[i], 0x7632);
-}
-
-/// Stores the sums of step 6 for slots from .. from + 15, those before `end`, as keys (which = 0) or values (1): this
-/// thread has slots l / 4 and eight further, dims 16 (l % 4) .. + 15 of its part of 64.
-template <int D>
-__device__ inline void store_slot_gradient(__nv_bfloat16* grad, const float (&sum)[8][4], float scale, int token,
-                                           int from, int end, int slots, int kv_heads, int kv, int which, int part) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const int slot = from + 8 * r + lane / 4;
-        if (slot >= end) continue;
-        auto* const to = reinterpret_cast<uint4*>(
-            grad + (((static_cast<std::int64_t>(token) * slots + slot) * kv_heads + kv) * 2 + which) * D + 64 * part +
-            lane % 4 * 16);
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-            std::uint32_t w[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                w[j] = pack_bf16(sum[2 * j][2 * r + e] * scale, sum[2 * j + 1][2 * r + e] * scale);
-            to[e] = uint4{w[0], w[1], w[2], w[3]};
-        }
-    }
-}
 
 /// Steps 1 to 4.
 template <class Tile>
@@ -347,11 +171,11 @@ __global__ void __launch_bounds__(Tile::threads, 1)
 
 /// Steps 1, 2, 5 and 6.
 template <class Tile>
-__device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map, const depth_view& a,
-                                                    const __nv_bfloat16* q_all, const __nv_bfloat16* o_all,
-                                                    const float* lse_all, const __nv_bfloat16* grad_o_all,
-                                                    __nv_bfloat16* grad_q_all, __nv_bfloat16* grad_slot,
-                                                    __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
+__device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map, const CUtensorMap& grad_map,
+                                                    const depth_view& a, const __nv_bfloat16* q_all,
+                                                    const __nv_bfloat16* o_all, const float* lse_all,
+                                                    const __nv_bfloat16* grad_o_all, __nv_bfloat16* grad_q_all,
+                                                    bool store_gradients, __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
     constexpr int D = Tile::dim, U = Tile::tiles, M = Tile::chunk / 16;
     extern __shared__ __align__(1024) unsigned char raw[];
     depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
@@ -399,7 +223,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
 
         for (int chunk = 0; chunk < stream.chunks(); ++chunk) {
             unsigned seen[2];
-            const unsigned char* tile = stream.get(token, live, chunk * Tile::chunk, seen);
+            unsigned char* const tile = stream.get(token, live, chunk * Tile::chunk, seen);
 #pragma unroll 1
             for (int i = 0; i < M; ++i) {
                 // 2, 5. S^T, dP^T, P, dS for 16 slots.
@@ -440,10 +264,11 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                 }
                 // 6. Slots' gradients.
                 const int slot = chunk * Tile::chunk + 16 * i + lane / 4;
-                if (grad_slot != nullptr) {
+                if (store_gradients) {
+                    __syncwarp();  // all have read these rows of keys and values; the gradients take their place
 #pragma unroll
                     for (int which = 0; which < 2; ++which)
-#pragma unroll
+#pragma unroll 1
                         for (int part = 0; part < Tile::parts; ++part) {
                             float sum[8][4] = {};
 #pragma unroll
@@ -455,8 +280,21 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
 #pragma unroll
                                 for (int j = 0; j < 8; ++j) multiply_16x8x8(sum[j], which == 0 ? ds[u] : p[u], b[j]);
                             }
-                            store_slot_gradient<D>(grad_slot, sum, which == 0 ? a.scale : 1.f, token, slot - lane / 4,
-                                                   a.used, a.slots, a.kv_heads, kv, which, part);
+                            const float scale = which == 0 ? a.scale : 1.f;
+#pragma unroll
+                            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                                for (int e = 0; e < 2; ++e) {
+                                    std::uint32_t w[4];
+#pragma unroll
+                                    for (int j = 0; j < 4; ++j)
+                                        w[j] =
+                                            pack_bf16(sum[2 * j][2 * r + e] * scale, sum[2 * j + 1][2 * r + e] * scale);
+                                    const int row = 16 * i + 8 * r + lane / 4, column = 2 * (lane % 4) + e;
+                                    *reinterpret_cast<uint4*>(tile +
+                                                              ((which * Tile::parts + part) * Tile::chunk + row) * 128 +
+                                                              (column ^ row % 8) * 16) = uint4{w[0], w[1], w[2], w[3]};
+                                }
                         }
                 }
                 if (p_all != nullptr) {
@@ -476,6 +314,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                             }
                 }
             }
+            if (store_gradients) stream.store(grad_map, chunk, token, kv);
             stream.release();
         }
 
@@ -491,28 +330,30 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                     *to = pack_bf16(x.x + dq[i][2 * u] * a.scale, x.y + dq[i][2 * u + 1] * a.scale);
                 }
     }
+    if (lane == 0) wait_stores_done<0>();
 }
 
 template <class Tile>
 __global__ void __launch_bounds__(Tile::threads, 1)
-    depth_backward_kernel(const __grid_constant__ CUtensorMap slot_map, const depth_view a, const __nv_bfloat16* q_all,
-                          const __nv_bfloat16* o_all, const float* lse_all, const __nv_bfloat16* grad_o_all,
-                          __nv_bfloat16* grad_q_all, __nv_bfloat16* grad_slot, __nv_bfloat16* p_all,
-                          __nv_bfloat16* ds_all) {
+    depth_backward_kernel(const __grid_constant__ CUtensorMap slot_map, const __grid_constant__ CUtensorMap grad_map,
+                          const depth_view a, const __nv_bfloat16* q_all, const __nv_bfloat16* o_all,
+                          const float* lse_all, const __nv_bfloat16* grad_o_all, __nv_bfloat16* grad_q_all,
+                          bool store_gradients, __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
     if constexpr (SDEPTH_HOPPER_CODE)
-        depth_backward_body<Tile>(slot_map, a, q_all, o_all, lse_all, grad_o_all, grad_q_all, grad_slot, p_all, ds_all);
+        depth_backward_body<Tile>(slot_map, grad_map, a, q_all, o_all, lse_all, grad_o_all, grad_q_all, store_gradients,
+                                  p_all, ds_all);
 }
 
 namespace detail {
 
 template <class Tile>
-CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a) {
+CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a, const __nv_bfloat16* slot_data) {
     const cuuint64_t row = 2 * Tile::dim * sizeof(__nv_bfloat16), slot = row * unsigned(a.kv_heads);
     const cuuint64_t sizes[5] = {64, cuuint64_t(a.used), 2 * Tile::parts, cuuint64_t(a.kv_heads),
                                  cuuint64_t(a.batch) * unsigned(a.tokens.capacity)};
     const cuuint64_t strides[4] = {slot, 128, row, slot * unsigned(a.slots)};
     const cuuint32_t box[5] = {64, Tile::chunk, 2 * Tile::parts, 1, 1};
-    return box_map<5>(a.slot, sizes, strides, box);
+    return box_map<5>(slot_data, sizes, strides, box);
 }
 
 /// Calls f with the depth_tile for these sizes.
@@ -555,7 +396,7 @@ inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, 
         using Tile = decltype(tile);
         const int grid = detail::depth_grid<Tile>(depth_forward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
         depth_forward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
-            detail::slot_map<Tile>(a), depth_view(a), a.q, a.o, a.lse);
+            detail::slot_map<Tile>(a, a.slot), depth_view(a), a.q, a.o, a.lse);
         check(cudaGetLastError(), "depth_attention_forward");
     });
 }
@@ -572,7 +413,8 @@ inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloa
         const int grid =
             detail::depth_grid<Tile>(depth_backward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
         depth_backward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
-            detail::slot_map<Tile>(a), depth_view(a), a.q, a.o, a.lse, g.grad_o, g.grad_q, g.grad_slot, g.p, g.ds);
+            detail::slot_map<Tile>(a, a.slot), detail::slot_map<Tile>(a, g.grad_slot != nullptr ? g.grad_slot : a.slot),
+            depth_view(a), a.q, a.o, a.lse, g.grad_o, g.grad_q, g.grad_slot != nullptr, g.p, g.ds);
         check(cudaGetLastError(), "depth_attention_backward");
     });
 }

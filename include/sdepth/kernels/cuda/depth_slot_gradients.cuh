@@ -16,12 +16,36 @@
 #include <cstdint>
 
 #include "sdepth/error.hpp"
-#include "sdepth/kernels/cuda/depth_attention.cuh"
+#include "sdepth/kernels/cuda/depth_tiles.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/ops/depth_attention.hpp"
 
 namespace sdepth::inline v0::on_cuda {
+
+/// Step 2, for slots from .. from + 15, those before `end`, as keys (which = 0) or values (1): this
+/// thread has slots l / 4 and eight further, dims 16 (l % 4) .. + 15 of its part of 64.
+template <int D>
+__device__ inline void store_slot_gradient(__nv_bfloat16* grad, const float (&sum)[8][4], float scale, int token,
+                                           int from, int end, int slots, int kv_heads, int kv, int which, int part) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const int slot = from + 8 * r + lane / 4;
+        if (slot >= end) continue;
+        auto* const to = reinterpret_cast<uint4*>(
+            grad + (((static_cast<std::int64_t>(token) * slots + slot) * kv_heads + kv) * 2 + which) * D + 64 * part +
+            lane % 4 * 16);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            std::uint32_t w[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                w[j] = pack_bf16(sum[2 * j][2 * r + e] * scale, sum[2 * j + 1][2 * r + e] * scale);
+            to[e] = uint4{w[0], w[1], w[2], w[3]};
+        }
+    }
+}
 
 template <int D>
 __global__ void __launch_bounds__(256)

@@ -82,6 +82,14 @@ __device__ inline void store_tile(const CUtensorMap& map, const void* from, int 
                  : "memory");
 }
 
+/// The same for a map of five dimensions.
+__device__ inline void store_box_5d(const CUtensorMap& map, const void* from, int c0, int c1, int c2, int c3, int c4) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(&map),
+        "r"(shared_address(from)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+        : "memory");
+}
+
 /// Copies contiguous bytes (a multiple of 16) into shared memory.
 __device__ inline void load_bytes(void* to, const void* from, int bytes, mbarrier& full) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
