@@ -50,7 +50,8 @@ void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t strea
                          : attention_forward_portable<portable_tile<128>>(a, stream);
     } else {
         // Large query blocks read keys and values less often; small ones fill the processors better.
-        const bool large = a.queries.capacity >= 8192;
+        const long rows = static_cast<long>(a.batch) * a.heads * a.queries.capacity;
+        const bool large = a.queries.capacity >= 8192 || (a.head_dim == 64 && rows >= 1 << 19);
         if (a.head_dim == 64)
             large ? attention_forward_launch<forward_tile<64, 3, 128, 2, true>>(a, stream)
                   : attention_forward_launch<forward_tile<64, 2, 128, 4, false>>(a, stream);
