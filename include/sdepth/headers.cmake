@@ -25,6 +25,7 @@ set(SDEPTH_HEADERS
     pattern.hpp
     runs.hpp
     layer.hpp
+    layers/expert_policy.hpp
     inert.hpp
     layers/attention.hpp
     layers/ffn.hpp
@@ -52,6 +53,7 @@ set(SDEPTH_HEADERS
     ops/norm.hpp
     ops/rotary.hpp
     ops/ffn.hpp
+    ops/experts.hpp
     ops/ends.hpp
     ops/route.hpp
     ops/update.hpp
@@ -59,6 +61,7 @@ set(SDEPTH_HEADERS
     passes/view.hpp
     passes/attention.hpp
     passes/ffn.hpp
+    passes/experts.hpp
     passes/block.hpp
     passes/layer.hpp
     plan.hpp
@@ -72,6 +75,10 @@ set(SDEPTH_HEADERS
     kernels/host/norm.hpp
     kernels/host/rotary.hpp
     kernels/host/ffn.hpp
+    kernels/host/assignment.hpp
+    kernels/host/grouped.hpp
+    kernels/host/experts.hpp
+    kernels/host/expert_losses.hpp
     kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp

@@ -23,6 +23,8 @@ struct batch_view {
     const int* targets = nullptr;    ///< [B, L], negative = no loss
     const int* documents = nullptr;  ///< [B, L]
     const int* live = nullptr;       ///< [B], real tokens
+    std::uint64_t seed = 0;          ///< noisy routers: key of the noise,
+    std::uint64_t first = 0;         ///< and number of the batch's first token in the run
 };
 
 /// What one optimiser step divides by; over all micro-batches (and ranks) of the step.
@@ -45,12 +47,46 @@ struct update_settings {
     long long step = 1;  ///< counted from 1
 };
 
+/// Choices of one expert layer over some batches.
+struct expert_load {
+    long long layer = 0;          ///< number in the formula, from 0
+    long long rows = 0;           ///< rows that were routed; padding and rows that the layer skips are not
+    std::vector<long long> load;  ///< choices of each expert, before any limit
+    long long dropped = 0;        ///< choices beyond a capacity that nobody executed
+    long long moved = 0;          ///< choices beyond a capacity that were rerouted or deferred
+    double entropy = 0;           ///< of the router's distribution, mean over rows, nats
+
+    /// Largest load over the mean: 1 is even, E means collapse.
+    double imbalance() const {
+        long long most = 0, all = 0;
+        for (const long long n : load) all += n, most = n > most ? n : most;
+        return all == 0 ? 0 : static_cast<double>(most) * static_cast<double>(load.size()) / static_cast<double>(all);
+    }
+    /// Adds the same layer's choices over other batches.
+    void add(const expert_load& other) {
+        const auto mine = static_cast<double>(rows), theirs = static_cast<double>(other.rows);
+        if (rows + other.rows > 0) entropy = (entropy * mine + other.entropy * theirs) / (mine + theirs);
+        rows += other.rows;
+        load.resize(other.load.size());
+        for (std::size_t e = 0; e < load.size(); ++e) load[e] += other.load[e];
+        dropped += other.dropped;
+        moved += other.moved;
+    }
+};
+
 /// Losses of a step. The language loss and every auxiliary loss stand apart.
 struct step_losses {
     double language = 0;          ///< nats a target
     double routing = 0;           ///< mean over sparse layers and rows
     double weighted_routing = 0;  ///< what of it enters the gradients
+    double balance = 0;           ///< of experts, mean over the layers that have one; 1 = even
+    double router_z = 0;          ///< mean over expert layers
+    double weighted_experts = 0;  ///< what of the two enters the gradients
     double gradient_norm = 0;     ///< before clipping
+    std::vector<expert_load> experts;
+
+    /// What the gradients are of.
+    double total() const { return language + weighted_routing + weighted_experts; }
 };
 
 /// Model M on backend B with the memory of run R, allocated once.
@@ -107,10 +143,10 @@ class pipeline {
     void accumulate(const batch_view& batch, const step_totals& totals) {
         load(batch);
         embed();
-        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r);
+        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch);
         head(1.0 / static_cast<double>(totals.targets), true);
         norm_backward();
-        for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, totals);
+        for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, batch, totals);
         backend_.embed_backward(
             {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
     }
@@ -133,7 +169,9 @@ class pipeline {
             if (row.tensor.trained) update_tensor(row, settings, clip);
         }
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            if (M::runs[r].weights == static_cast<int>(r)) track_cuts(r);
+            if (M::runs[r].weights != static_cast<int>(r)) continue;
+            track_cuts(r);
+            steer_experts(r);
         }
         discard();
         return losses;
@@ -149,6 +187,23 @@ class pipeline {
                             f(M::runs[r].first + i, saved,
                               row_capacity<L>(selection_rule::top, static_cast<int>(R.seq),
                                               static_cast<int>(R.max_documents)));
+                        });
+                    }
+                }
+            });
+        }
+    }
+    /// Calls f(layer number from 0, its expert buffers, rows that it executed, ways of a row) for each expert layer of
+    /// the last micro-batch.
+    template <class F>
+    void for_each_expert_choice(F f) {
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                using ffn = layer_ffn<L>;
+                if constexpr (ffn::experts > 0) {
+                    for (long long i = 0; i < M::runs[r].times; ++i) {
+                        with_layer<L>(r, i, [&](auto& worker, const auto& saved) {
+                            f(M::runs[r].first + i, saved.block.ffn, worker.rows(), ffn::ways);
                         });
                     }
                 }
@@ -174,7 +229,29 @@ class pipeline {
                 }
             });
         }
+        add_expert_losses(sum, totals);
+        sum.experts = expert_loads();
         return sum;
+    }
+    /// Choices of the micro-batches so far, of each expert layer that has its own weights.
+    std::vector<expert_load> expert_loads() {
+        std::vector<expert_load> all;
+        for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t r, long long i, long long at) {
+            expert_load& layer = all.emplace_back();
+            long long counts[3];
+            double sums[3];
+            read(backend_, counts, batch_.expert_counts + 3 * at, 3);
+            read(backend_, sums, batch_.expert_sums + 3 * at, 3);
+            layer.layer = M::runs[r].first + i;
+            layer.load.resize(static_cast<std::size_t>(F::experts));
+            read(backend_, layer.load.data(), batch_.expert_load + experts_before[r].experts + i * F::experts,
+                 F::experts);
+            layer.rows = counts[0];
+            layer.dropped = counts[1];
+            layer.moved = counts[2];
+            layer.entropy = counts[0] > 0 ? sums[2] / static_cast<double>(counts[0]) : 0;
+        });
+        return all;
     }
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
@@ -184,12 +261,15 @@ class pipeline {
 
     /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
     /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
+    /// @param loads    set to the choices of expert layers, which drop nothing here; may be null
     template <class Observe>
-    double evaluate(const batch_view& batch, selection_rule rule, Observe observe) {
+    double evaluate(const batch_view& batch, selection_rule rule, Observe observe,
+                    std::vector<expert_load>* loads = nullptr) {
         forward_only(batch, rule, observe);
         head(0, false);
         double loss = 0;
         read(backend_, &loss, batch_.loss, 1);
+        if (loads != nullptr) *loads = expert_loads();
         clear_sums();
         return loss;
     }
@@ -237,6 +317,10 @@ class pipeline {
         live_ = batch.live != nullptr ? batch_.live : nullptr;
         documents_ = batch.documents != nullptr ? batch_.documents : nullptr;
         clear(backend_, batch_.bias, rows);
+        rows_ = static_cast<double>(rows);
+        if (batch.live == nullptr) return;
+        rows_ = 0;
+        for (long long b = 0; b < R.batch; ++b) rows_ += batch.live[b];
     }
     EmbedArgs<typename B::precision> embedding() const {
         return {.rows = all_rows(),
@@ -300,6 +384,51 @@ class pipeline {
                 batch_.cut_groups + sparse_before[owner] + i};
     }
     static constexpr auto sparse_before = detail::sparse_layers_before<M>();
+    static constexpr auto experts_before = detail::experts_before<M>();
+
+    // What layer i of run r routes experts with; statistics go to the owner of the weights.
+    template <class L>
+    ffn_step expert_step(std::size_t r, long long i, const batch_view& batch, bool training) const {
+        using ffn = layer_ffn<L>;
+        ffn_step step{.training = training, .rows = rows_, .seed = batch.seed, .first = batch.first};
+        step.layer = static_cast<std::uint32_t>(M::runs[r].first + i);
+        if constexpr (ffn::experts > 0) {
+            const detail::expert_place& place = experts_before[static_cast<std::size_t>(M::runs[r].weights)];
+            step.load = batch_.expert_load + place.experts + i * ffn::experts;
+            step.counts = batch_.expert_counts + 3 * (place.layers + i);
+            step.sums = batch_.expert_sums + 3 * (place.layers + i);
+        }
+        return step;
+    }
+    // Calls f(type of the feed-forward pass, run, layer of the run, number of the expert layer) for each owner.
+    template <class F>
+    void for_each_expert_layer(F f) const {
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            if (M::runs[r].weights != static_cast<int>(r)) continue;
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                using ffn = layer_ffn<L>;
+                if constexpr (ffn::experts > 0) {
+                    for (long long i = 0; i < M::runs[r].times; ++i) {
+                        f(std::type_identity<ffn>{}, r, i, experts_before[r].layers + i);
+                    }
+                }
+            });
+        }
+    }
+    void add_expert_losses(step_losses& losses, const step_totals& totals) {
+        const auto rows = static_cast<double>(totals.rows);
+        for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t, long long, long long at) {
+            double sums[3];
+            read(backend_, sums, batch_.expert_sums + 3 * at, 3);
+            const double z = sums[1] / (rows * static_cast<double>(expert_layers<M>));
+            losses.router_z += z;
+            losses.weighted_experts += F::policy.z_loss_weight * z;
+            if (F::policy.loss == balance::none) return;
+            const double mean = sums[0] / (rows * static_cast<double>(experts_before.back().balanced));
+            losses.balance += mean;
+            losses.weighted_experts += F::policy.loss_weight * mean;
+        });
+    }
 
     // Calls f(worker, its buffers) for layer i of run r.
     template <class L, class F>
@@ -320,22 +449,28 @@ class pipeline {
         f(worker, memory.saved);
     }
 
-    void forward_run(std::size_t r) {
+    void forward_run(std::size_t r, const batch_view& batch) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             for (long long i = 0; i < M::runs[r].times; ++i) {
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
-                with_layer<L>(r, i,
-                              [&](auto& worker, const auto&) { worker.forward(selection_rule::top, sums_of(r, i)); });
+                with_layer<L>(r, i, [&](auto& worker, const auto&) {
+                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(r, i, batch, true));
+                });
             }
         });
     }
-    void backward_run(std::size_t r, const step_totals& totals) {
+    void backward_run(std::size_t r, const batch_view& batch, const step_totals& totals) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             const double scale = layer_pass<L>::policy.loss_weight /
                                  (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
             for (long long i = M::runs[r].times; i-- > 0;) {
-                with_layer<L>(r, i,
-                              [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i)); });
+                ffn_step step = expert_step<L>(r, i, batch, true);
+                const double share = rows_ / static_cast<double>(totals.rows);
+                if (step.sums != nullptr) step.z_scale = share / static_cast<double>(expert_layers<M>);
+                if (experts_before.back().balanced > 0)
+                    step.balance_scale = share / static_cast<double>(experts_before.back().balanced);
+                with_layer<L>(
+                    r, i, [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i), step); });
             }
         });
     }
@@ -350,7 +485,7 @@ class pipeline {
                     if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                     at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
                                 [&](auto& worker, const auto& saved) {
-                                    worker.forward(rule, sums_of(r, i));
+                                    worker.forward(rule, sums_of(r, i), expert_step<L>(r, i, batch, false));
                                     if constexpr (layer_pass<L>::is_sparse) {
                                         worker.routing_loss(sums_of(r, i));
                                         observe(M::runs[r].first + i, saved);
@@ -369,6 +504,9 @@ class pipeline {
         clear(backend_, batch_.route_loss, sparse_layers<M>);
         clear(backend_, batch_.cut, sparse_layers<M>);
         clear(backend_, batch_.cut_groups, sparse_layers<M>);
+        clear(backend_, batch_.expert_load, experts_before.back().experts);
+        clear(backend_, batch_.expert_counts, 3 * expert_layers<M>);
+        clear(backend_, batch_.expert_sums, 3 * expert_layers<M>);
     }
     void update_tensor(const table_row& row, const update_settings& s, double clip) {
         const long long elements = row.tensor.elements().value();
@@ -421,12 +559,31 @@ class pipeline {
         });
     }
 
+    void steer_experts(std::size_t r) {
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            using ffn = layer_ffn<L>;
+            if constexpr (ffn::experts > 0) {
+                if constexpr (ffn::policy.steering) {
+                    constexpr row_layout layout = layer_layout<L, M::dims>;
+                    backend_.steer_experts({.layers = M::runs[r].times,
+                                            .stride = layout.stride,
+                                            .experts = static_cast<int>(ffn::experts),
+                                            .step = ffn::policy.steering_step,
+                                            .load = batch_.expert_load + experts_before[r].experts,
+                                            .bias = parameters_.weights + tensor_table<M>.run_offsets[r] +
+                                                    layout.place("mlp.router.bias", 0).offset});
+                }
+            }
+        });
+    }
+
     B& backend_;
     typename B::memory arena_;
     parameter_memory<M, B> parameters_;
     batch_memory<M, B> batch_;
     std::byte* layers_ = nullptr;
     const int* live_ = nullptr;
+    double rows_ = 0;  // real tokens of the micro-batch
     const int* documents_ = nullptr;
 };
 

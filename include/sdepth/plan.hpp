@@ -37,11 +37,38 @@ constexpr std::array<long long, M::runs.size() + 1> sparse_layers_before() {
     return before;
 }
 
+// Expert layers before each run of the model, their experts, and those with a balance loss; the last element is for
+// all.
+struct expert_place {
+    long long layers = 0;
+    long long experts = 0;
+    long long balanced = 0;
+};
+template <class M>
+constexpr std::array<expert_place, M::runs.size() + 1> experts_before() {
+    std::array<expert_place, M::runs.size() + 1> before{};
+    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+        before[r + 1] = before[r];
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            using ffn = layer_ffn<L>;
+            if constexpr (ffn::experts > 0) {
+                before[r + 1].layers += M::runs[r].times;
+                before[r + 1].experts += M::runs[r].times * ffn::experts;
+                if (ffn::policy.loss != balance::none) before[r + 1].balanced += M::runs[r].times;
+            }
+        });
+    }
+    return before;
+}
+
 }  // namespace detail
 
 /// Layers of model M that route.
 template <class M>
 inline constexpr long long sparse_layers = detail::sparse_layers_before<M>().back();
+/// Expert layers of model M, as it executes them.
+template <class M>
+inline constexpr long long expert_layers = detail::experts_before<M>().back().layers;
 
 /// Numbers of every parameter: weight, gradient, two moments.
 template <class M, class B>
@@ -90,6 +117,10 @@ struct batch_memory {
     double* route_loss = nullptr;     // [sparse layers]
     double* cut = nullptr;            // [sparse layers]
     long long* cut_groups = nullptr;  // [sparse layers]
+    // Statistics of expert layers, see ffn_step; passes of a loop share their owner's.
+    long long* expert_load = nullptr;    // [experts of all layers]
+    long long* expert_counts = nullptr;  // [expert layers, 3]
+    double* expert_sums = nullptr;       // [expert layers, 3]
 
     constexpr void carve(carver& take, const Run& r) {
         const long long rows = r.batch * r.seq;
@@ -111,6 +142,9 @@ struct batch_memory {
         take(route_loss, sparse_layers<M>);
         take(cut, sparse_layers<M>);
         take(cut_groups, sparse_layers<M>);
+        take(expert_load, detail::experts_before<M>().back().experts);
+        take(expert_counts, 3 * expert_layers<M>);
+        take(expert_sums, 3 * expert_layers<M>);
     }
 };
 

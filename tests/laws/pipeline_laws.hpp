@@ -81,15 +81,22 @@ class subject {
         pipe_.discard();
         pipe_.accumulate(batch.view(packed), batch.totals);
         const step_losses losses = pipe_.losses(batch.totals);
-        return losses.language + losses.weighted_routing;
+        return losses.total();
     }
-    /// The rows that every sparse layer chose in the last step.
+    /// The rows that every sparse layer chose in the last step, and the experts that took them.
     std::vector<int> choices() {
         std::vector<int> all;
         pipe_.for_each_routed_layer([&](long long, const auto& saved, int capacity) {
             for (int b = 0; b < static_cast<int>(R.batch); ++b) {
                 all.push_back(saved.live[b]);
                 all.insert(all.end(), saved.ids + b * capacity, saved.ids + b * capacity + saved.live[b]);
+            }
+        });
+        pipe_.for_each_expert_choice([&](long long, const auto& experts, const batch_rows& rows, int ways) {
+            for (int b = 0; b < rows.batch; ++b) {
+                const long long first = rows.first(b) * ways, end = (rows.first(b) + rows.each.of(b)) * ways;
+                all.insert(all.end(), experts.chosen + first, experts.chosen + end);
+                all.insert(all.end(), experts.slot + first, experts.slot + end);
             }
         });
         return all;

@@ -6,6 +6,7 @@
 #include "sdepth/layers/block.hpp"
 #include "sdepth/ops/norm.hpp"
 #include "sdepth/passes/attention.hpp"
+#include "sdepth/passes/experts.hpp"
 #include "sdepth/passes/ffn.hpp"
 #include "sdepth/passes/view.hpp"
 
@@ -23,12 +24,16 @@ struct mixer_pass<None> {
 };
 template <>
 struct ffn_pass<None> {
+    static constexpr long long experts = 0;
+
     template <class B>
     struct saved {
-        constexpr void carve(carver&, const Dims&, const extents&) {}
+        constexpr void carve(carver&, carver&, const Dims&, const extents&) {}
     };
     template <class B>
-    using scratch = saved<B>;
+    struct scratch {
+        constexpr void carve(carver&, const Dims&, const extents&) {}
+    };
 };
 
 template <class Block>
@@ -39,6 +44,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     static constexpr bool has_mixer = !std::is_same_v<Mixer, None>;
     static constexpr bool has_ffn = !std::is_same_v<Ffn, None>;
     static constexpr bool pre = P.norm == norm_place::pre;
+    using ffn_part = ffn_pass<Ffn>;
 
     /// From forward to backward. A full replay keeps x only, a selective one all but the hidden rows: the rest then
     /// comes from carvers of memory that all layers share.
@@ -70,7 +76,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                 if (!pre) take(f_raw, rows * d.width);
             }
             mixer.carve(take, d, e, full_keys);
-            ffn.carve(hidden, d, e);
+            ffn.carve(keep, hidden, d, e);
         }
     };
 
@@ -104,9 +110,11 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     /// From s.x: s.a and s.f.
     /// @param in     rows and visibility; its inputs are set here
     /// @param all_x  [all rows, d], the residual stream, where every row gives keys; else null
+    /// @param step   what a feed-forward part that routes needs to know
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, mixer_rows<B> in,
-                        const typename B::precision::activation* all_x, const saved<B>& s, const scratch<B>& t) {
+                        const typename B::precision::activation* all_x, const saved<B>& s, const scratch<B>& t,
+                        const ffn_step& step) {
         if constexpr (has_mixer) {
             mixer_input(backend, d, w, in, all_x, s, t);
             mixer_pass<Mixer>::forward(backend, d, w, in, s.mixer, pre ? s.a : s.a_raw);
@@ -114,7 +122,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
         }
         if constexpr (has_ffn) {
             const auto* y = ffn_input(backend, d, w, in.rows, s, t);
-            ffn_pass<Ffn>::forward(backend, d, w, in.rows, y, s.ffn, t.ffn, pre ? s.f : s.f_raw);
+            ffn_pass<Ffn>::forward(backend, d, w, in.rows, y, s.ffn, t.ffn, pre ? s.f : s.f_raw, step);
             if constexpr (!pre) backend.rms_norm(norm(d, w, ffn_norm<View>, in.rows, s.f_raw, s.f, s.rstd_f));
         }
     }
@@ -125,7 +133,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                            const scratch<B>& t) {
         if constexpr (has_ffn) {
             const auto* y = ffn_input(backend, d, w, rows, s, t);
-            ffn_pass<Ffn>::hidden(backend, d, w, rows, y, s.ffn);
+            ffn_pass<Ffn>::hidden(backend, d, w, rows, y, s.ffn, t.ffn);
         }
     }
 
@@ -138,7 +146,8 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     static void backward(B& backend, const Dims& d, const View& w, mixer_rows<B> in,
                          const typename B::precision::activation* all_x, const saved<B>& s, const scratch<B>& t,
                          typename B::precision::activation* grad_a, const typename B::precision::activation* grad_f,
-                         typename B::precision::activation* grad_x, typename B::precision::activation* grad_all) {
+                         typename B::precision::activation* grad_x, typename B::precision::activation* grad_all,
+                         const ffn_step& step) {
         const auto norm_back = [&](tensor_place weight, const batch_rows& rows, const auto* x, auto* rstd,
                                    const auto* grad_y, auto* grad, bool adds) {
             backend.rms_norm_backward({.forward = norm(d, w, weight, rows, x, grad, rstd),
@@ -153,11 +162,11 @@ struct block_pass<Block<Mixer, Ffn, P>> {
         if constexpr (has_ffn) {
             const auto* y = ffn_input(backend, d, w, in.rows, s, t);
             if constexpr (pre) {
-                ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, grad_f, t.grad_y);
+                ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, grad_f, t.grad_y, step);
                 norm_back(ffn_norm<View>, in.rows, has_mixer ? t.u : s.x, s.rstd_f, t.grad_y, grad_x, false);
             } else {
                 norm_back(ffn_norm<View>, in.rows, s.f_raw, s.rstd_f, grad_f, t.grad_y, false);
-                ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, t.grad_y, grad_x);
+                ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, t.grad_y, grad_x, step);
             }
             // grad_x now holds what reaches u = x + a, that is both x and a.
             if constexpr (has_mixer) add(in.rows, grad_a, grad_x);

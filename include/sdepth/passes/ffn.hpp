@@ -2,12 +2,31 @@
 // Forward and backward of the dense feed-forward parts as backend operations. Rank 5.
 #pragma once
 
+#include <cstdint>
+
 #include "sdepth/layers/ffn.hpp"
 #include "sdepth/ops/ffn.hpp"
 #include "sdepth/ops/linear.hpp"
 #include "sdepth/passes/view.hpp"
 
 namespace sdepth::inline v0 {
+
+/// What a feed-forward part that routes needs to know of the step; dense ones read none of it.
+struct ffn_step {
+    bool training = false;        ///< capacities and noise hold
+    bool replay = false;          ///< the forward is run again: choices and statistics stand
+    double rows = 0;              ///< real rows of the micro-batch: what its means count in the sums
+    double balance_scale = 0;     ///< of the backward: what the gradients of a balance loss of weight 1 count
+    double z_scale = 0;           ///< the same of a z-loss
+    std::uint64_t seed = 0;       ///< key of the noise
+    std::uint32_t layer = 0;      ///< number of the layer in the formula
+    std::uint64_t first = 0;      ///< number of the micro-batch's first token
+    int sequence = 0;             ///< L
+    const int* ids = nullptr;     ///< position of each row
+    long long* load = nullptr;    ///< [E], += choices; null: no statistics
+    long long* counts = nullptr;  ///< [3], += rows; dropped choices; rerouted or deferred ones
+    double* sums = nullptr;       ///< [3], += rows x balance loss; rows x z-loss; entropies of the router
+};
 
 /// Forward and backward of a feed-forward part; one without a specialisation can be counted but not run.
 template <class Ffn>
@@ -31,15 +50,17 @@ LinearArgs<T> ffn_linear(const batch_rows& rows, long long inputs, long long out
 
 template <ffn_policy P>
 struct ffn_pass<SwiGLU<P>> {
+    static constexpr long long experts = 0;
+
     template <class B>
     struct saved {
         using activation = typename B::precision::activation;
         activation* gate = nullptr;  // [rows, F]
         activation* up = nullptr;    // [rows, F]
 
-        constexpr void carve(carver& take, const Dims& d, const extents& e) {
-            take(gate, e.own_rows() * d.ffn);
-            take(up, e.own_rows() * d.ffn);
+        constexpr void carve(carver&, carver& hidden, const Dims& d, const extents& e) {
+            hidden(gate, e.own_rows() * d.ffn);
+            hidden(up, e.own_rows() * d.ffn);
         }
     };
     template <class B>
@@ -59,7 +80,7 @@ struct ffn_pass<SwiGLU<P>> {
     /// Hidden rows only: what a selective replay repeats.
     template <class B, class View>
     static void hidden(B& backend, const Dims& d, const View& w, const batch_rows& rows,
-                       const typename B::precision::activation* x, const saved<B>& s) {
+                       const typename B::precision::activation* x, const saved<B>& s, const scratch<B>&) {
         using T = typename B::precision;
         backend.linear(detail::ffn_linear<T>(rows, d.width, d.ffn, x, w, View::at("mlp.gate_proj.weight"),
                                              View::at("mlp.gate_proj.bias"), s.gate));
@@ -69,9 +90,9 @@ struct ffn_pass<SwiGLU<P>> {
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                         const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
-                        typename B::precision::activation* f) {
+                        typename B::precision::activation* f, const ffn_step&) {
         using T = typename B::precision;
-        hidden(backend, d, w, rows, x, s);
+        hidden(backend, d, w, rows, x, s, t);
         backend.swiglu(middle<T>(d, rows, s, t.act));
         backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
                                              View::at("mlp.down_proj.bias"), f));
@@ -80,7 +101,8 @@ struct ffn_pass<SwiGLU<P>> {
     template <class B, class View>
     static void backward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                          const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
-                         const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x) {
+                         const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x,
+                         const ffn_step&) {
         using T = typename B::precision;
         backend.swiglu(middle<T>(d, rows, s, t.act));  // again, instead of keeping it
         backend.linear_backward(
@@ -116,6 +138,7 @@ struct ffn_pass<SwiGLU<P>> {
 
 template <activation A, ffn_policy P>
 struct ffn_pass<MLP<A, P>> {
+    static constexpr long long experts = 0;
     static constexpr nonlinearity kind = A == activation::gelu   ? nonlinearity::gelu
                                          : A == activation::relu ? nonlinearity::relu
                                                                  : nonlinearity::silu;
@@ -124,7 +147,9 @@ struct ffn_pass<MLP<A, P>> {
     struct saved {
         typename B::precision::activation* up = nullptr;  // [rows, F]
 
-        constexpr void carve(carver& take, const Dims& d, const extents& e) { take(up, e.own_rows() * d.ffn); }
+        constexpr void carve(carver&, carver& hidden, const Dims& d, const extents& e) {
+            hidden(up, e.own_rows() * d.ffn);
+        }
     };
     template <class B>
     struct scratch {
@@ -140,7 +165,7 @@ struct ffn_pass<MLP<A, P>> {
 
     template <class B, class View>
     static void hidden(B& backend, const Dims& d, const View& w, const batch_rows& rows,
-                       const typename B::precision::activation* x, const saved<B>& s) {
+                       const typename B::precision::activation* x, const saved<B>& s, const scratch<B>&) {
         using T = typename B::precision;
         backend.linear(detail::ffn_linear<T>(rows, d.width, d.ffn, x, w, View::at("mlp.up_proj.weight"),
                                              View::at("mlp.up_proj.bias"), s.up));
@@ -148,9 +173,9 @@ struct ffn_pass<MLP<A, P>> {
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                         const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
-                        typename B::precision::activation* f) {
+                        typename B::precision::activation* f, const ffn_step&) {
         using T = typename B::precision;
-        hidden(backend, d, w, rows, x, s);
+        hidden(backend, d, w, rows, x, s, t);
         backend.activation(middle<T>(d, rows, s, t.act));
         backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
                                              View::at("mlp.down_proj.bias"), f));
@@ -158,7 +183,8 @@ struct ffn_pass<MLP<A, P>> {
     template <class B, class View>
     static void backward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                          const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
-                         const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x) {
+                         const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x,
+                         const ffn_step&) {
         using T = typename B::precision;
         backend.activation(middle<T>(d, rows, s, t.act));
         backend.linear_backward(

@@ -71,6 +71,24 @@ struct passes_of<Sparse<K, L, P>> : passes_of<L> {};
 template <class L>
 concept runnable = detail::passes_of<L>::exist;
 
+namespace detail {
+
+template <class L>
+struct ffn_of_layer {
+    using type = ffn_pass<None>;
+};
+template <class L>
+requires runnable<L> && requires { typename layer_pass<L>::block::ffn_part; }
+struct ffn_of_layer<L> {
+    using type = typename layer_pass<L>::block::ffn_part;
+};
+
+}  // namespace detail
+
+/// Passes of the layer's feed-forward part; that of `None` where it has none.
+template <class L>
+using layer_ffn = typename detail::ffn_of_layer<L>::type;
+
 /// Rows of one sequence that a layer of kind L executes at most.
 template <class L>
 constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
@@ -167,12 +185,15 @@ class layer_worker {
         ids_ = pass::is_sparse ? s.ids : st.every_row;
     }
 
+    /// Rows that the layer executes.
+    const batch_rows& rows() const { return rows_; }
+
     /// x += gated branches at the chosen rows, b += increment there.
-    void forward(selection_rule rule, const route_sums& sums) {
+    void forward(selection_rule rule, const route_sums& sums, ffn_step step = {}) {
         if constexpr (pass::is_sparse) choose(rule, sums);
         st_.start != nullptr ? find_positions() : find_visibility();
         backend_.gather(gathered(st_.x, s_.block.x));
-        block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block);
+        block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, own(step, false));
         backend_.scatter_residual(residual());
     }
 
@@ -183,10 +204,10 @@ class layer_worker {
 
     /// Rewinds x to the layer's input and adds to the gradients of weights and residual stream.
     /// @param loss_scale  loss weight / (sparse layers * rows of the optimiser step)
-    void backward(recompute replay, double loss_scale, const route_sums& sums) {
+    void backward(recompute replay, double loss_scale, const route_sums& sums, ffn_step step) {
         backend_.scatter(stored(s_.block.x, st_.x, false));
         if (replay == recompute::full) {
-            block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block);
+            block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, own(step, true));
         } else if (replay == recompute::selective) {
             block::replay_ffn(backend_, dims, w_, rows_, s_.block, t_.block);
         }
@@ -206,7 +227,7 @@ class layer_worker {
                                             .grad_logits = grad_gate,
                                             .grad_scale = w_.gradient(View::at("router.scale"))});
         block::backward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, t_.grad_a, t_.grad_f, t_.grad_rows,
-                        pass::full_keys ? st_.grad_x : nullptr);
+                        pass::full_keys ? st_.grad_x : nullptr, own(step, true));
         backend_.scatter(stored(t_.grad_rows, st_.grad_x, true));
         if constexpr (pass::is_sparse) {
             router_backward(grad_gate, st_.grad_x);
@@ -215,6 +236,13 @@ class layer_worker {
     }
 
   private:
+    // The step as this layer's feed-forward part sees it.
+    ffn_step own(ffn_step step, bool replay) const {
+        step.replay = replay;
+        step.sequence = st_.rows.each.capacity;
+        step.ids = ids_;
+        return step;
+    }
     void choose(selection_rule rule, const route_sums& sums) {
         backend_.route_logits(logits());
         const bool by_document = policy.scope == selection_scope::document;

@@ -15,7 +15,10 @@
 #include "sdepth/kernels/host/attention_blocked.hpp"
 #include "sdepth/kernels/host/decode.hpp"
 #include "sdepth/kernels/host/ends.hpp"
+#include "sdepth/kernels/host/expert_losses.hpp"
+#include "sdepth/kernels/host/experts.hpp"
 #include "sdepth/kernels/host/ffn.hpp"
+#include "sdepth/kernels/host/grouped.hpp"
 #include "sdepth/kernels/host/linear.hpp"
 #include "sdepth/kernels/host/norm.hpp"
 #include "sdepth/kernels/host/rotary.hpp"
@@ -97,6 +100,33 @@ class host {
     void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_host::swiglu_backward<T>(team_, a); }
     void activation(const ActivationArgs<precision>& a) { on_host::activation<T>(team_, a); }
     void activation_backward(const ActivationBackwardArgs<precision>& a) { on_host::activation_backward<T>(team_, a); }
+
+    void expert_logits(const ExpertLogitsArgs<precision>& a) { on_host::expert_logits<T>(team_, a); }
+    void expert_logits_backward(const ExpertLogitsBackwardArgs<precision>& a) {
+        on_host::expert_logits_backward<T>(team_, a);
+    }
+    void expert_noise(const ExpertNoiseArgs<precision>& a) { on_host::expert_noise<T>(team_, a); }
+    void expert_noise_backward(const ExpertNoiseBackwardArgs<precision>& a) {
+        on_host::expert_noise_backward<T>(team_, a);
+    }
+    void choose_experts(const ChooseExpertsArgs<precision>& a) { on_host::choose_experts<T>(team_, a); }
+    void expert_weights(const ExpertWeightsArgs<precision>& a) { on_host::expert_weights<T>(team_, a); }
+    void expert_weights_backward(const ExpertWeightsBackwardArgs<precision>& a) {
+        on_host::expert_weights_backward<T>(team_, a);
+    }
+    void group_experts(const GroupExpertsArgs<precision>& a) { on_host::group_experts<T>(a); }
+    void gather_slots(const GatherSlotsArgs<precision>& a) { on_host::gather_slots<T>(team_, a); }
+    void combine_slots(const CombineSlotsArgs<precision>& a) { on_host::combine_slots<T>(team_, a); }
+    void grouped_linear(const GroupedLinearArgs<precision>& a) { on_host::grouped_linear<T>(team_, a); }
+    void grouped_linear_backward(const GroupedLinearBackwardArgs<precision>& a) {
+        on_host::grouped_linear_backward<T>(team_, a);
+    }
+    void weighted_swiglu(const WeightedSwigluArgs<precision>& a) { on_host::weighted_swiglu<T>(team_, a); }
+    void weighted_swiglu_backward(const WeightedSwigluBackwardArgs<precision>& a) {
+        on_host::weighted_swiglu_backward<T>(team_, a);
+    }
+    void expert_losses(const ExpertLossArgs<precision>& a) { on_host::expert_losses<T>(team_, a); }
+    void steer_experts(const SteerExpertsArgs<precision>& a) { on_host::steer_experts<T>(a); }
 
     void embed(const EmbedArgs<precision>& a) { on_host::embed<T>(team_, a); }
     void embed_backward(const EmbedBackwardArgs<precision>& a) { on_host::embed_backward<T>(team_, a); }

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+// Forward and backward of an expert layer as backend operations. Rank 5.
+#pragma once
+
+#include "sdepth/layers/experts.hpp"
+#include "sdepth/ops/experts.hpp"
+#include "sdepth/ops/norm.hpp"
+#include "sdepth/passes/ffn.hpp"
+
+namespace sdepth::inline v0 {
+
+template <long long E, long long K, moe_policy P>
+struct ffn_pass<Experts<E, K, P>> {
+    static constexpr long long experts = E;
+    static constexpr moe_policy policy = P;
+    static constexpr int ways = static_cast<int>(P.choice == expert_choice::by_expert ? E : K);
+    /// Rows that all experts together execute at most, of n.
+    static constexpr long long slots(long long n) {
+        if (P.choice != expert_choice::by_expert) return n * K;
+        const long long each = expert_capacity(factor, K, n, E);
+        return E * (each < n ? each : n);
+    }
+
+    template <class B>
+    struct saved {
+        using activation = typename B::precision::activation;
+        using sum = typename B::precision::sum;
+        // The choice, kept under every replay policy: it is made once.
+        sum* logits = nullptr;      // [rows, E]
+        sum* spread = nullptr;      // [rows, E], noisy routers only
+        sum* noisy = nullptr;       // [rows, E], the same
+        sum* weights = nullptr;     // [rows, W]
+        int* chosen = nullptr;      // [rows, W]
+        int* slot = nullptr;        // [rows, W]
+        int* assignment = nullptr;  // [S]
+        int* offsets = nullptr;     // [E + 1]
+        int* wanted = nullptr;      // [B, E]
+        // Hidden rows.
+        activation* gate = nullptr;         // [S, de]
+        activation* up = nullptr;           // [S, de]
+        activation* shared_gate = nullptr;  // [shared, rows, ds]
+        activation* shared_up = nullptr;
+
+        constexpr void carve(carver& keep, carver& hidden, const Dims& d, const extents& e) {
+            const long long rows = e.own_rows();
+            keep(logits, rows * E);
+            if (P.noisy) {
+                keep(spread, rows * E);
+                keep(noisy, rows * E);
+            }
+            keep(weights, rows * ways);
+            keep(chosen, rows * ways);
+            keep(slot, rows * ways);
+            keep(assignment, slots(rows));
+            keep(offsets, E + 1);
+            keep(wanted, e.batch * E);
+            hidden(gate, slots(rows) * d.expert_ffn);
+            hidden(up, slots(rows) * d.expert_ffn);
+            if (P.shared > 0) {
+                hidden(shared_gate, P.shared * rows * shared_width(d));
+                hidden(shared_up, P.shared * rows * shared_width(d));
+            }
+        }
+    };
+    template <class B>
+    struct scratch {
+        using activation = typename B::precision::activation;
+        using sum = typename B::precision::sum;
+        activation* x = nullptr;                 // [S, d], inputs of the experts; in the backward last their gradient
+        activation* y = nullptr;                 // [S, d], outputs, or their gradient
+        activation* act = nullptr;               // [S, de]
+        activation* grad_gate = nullptr;         // [S, de]
+        activation* grad_up = nullptr;           // [S, de], first the gradient of act
+        sum* grad_weights = nullptr;             // [rows, W]
+        sum* grad_logits = nullptr;              // [rows, E], of the logits that choose
+        sum* grad_clean = nullptr;               // [rows, E], noisy routers only: before the noise
+        sum* grad_spread = nullptr;              // [rows, E], the same
+        activation* shared_act = nullptr;        // [rows, ds]
+        activation* shared_grad_gate = nullptr;  // [rows, ds]
+        activation* shared_grad_up = nullptr;    // [rows, ds]
+        activation* shared_y = nullptr;          // [rows, d]
+
+        constexpr void carve(carver& take, const Dims& d, const extents& e) {
+            const long long rows = e.own_rows();
+            take(x, slots(rows) * d.width);
+            take(y, slots(rows) * d.width);
+            take(act, slots(rows) * d.expert_ffn);
+            take(grad_gate, slots(rows) * d.expert_ffn);
+            take(grad_up, slots(rows) * d.expert_ffn);
+            take(grad_weights, rows * ways);
+            take(grad_logits, rows * E);
+            if (P.noisy) {
+                take(grad_clean, rows * E);
+                take(grad_spread, rows * E);
+            }
+            if (P.shared > 0) {
+                take(shared_act, rows * shared_width(d));
+                take(shared_grad_gate, rows * shared_width(d));
+                take(shared_grad_up, rows * shared_width(d));
+                take(shared_y, rows * d.width);
+            }
+        }
+    };
+
+    /// Hidden rows of the saved choice again: what a selective replay repeats.
+    template <class B, class View>
+    static void hidden(B& backend, const Dims& d, const View& w, const batch_rows& rows,
+                       const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t) {
+        backend.gather_slots(gathered<B>(d, rows, s, x, t.x));
+        backend.grouped_linear(in_product(d, w, s, t.x, View::at("mlp.experts.{e}.gate_proj.weight"), s.gate));
+        backend.grouped_linear(in_product(d, w, s, t.x, View::at("mlp.experts.{e}.up_proj.weight"), s.up));
+        for (long long i = 0; i < P.shared; ++i) {
+            backend.linear(shared_in(d, w, rows, i, x, shared_gate_at<View>, of_copy(d, rows, s.shared_gate, i)));
+            backend.linear(shared_in(d, w, rows, i, x, shared_up_at<View>, of_copy(d, rows, s.shared_up, i)));
+        }
+    }
+    template <class B, class View>
+    static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
+                        const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
+                        typename B::precision::activation* f, const ffn_step& step) {
+        if (!step.replay) choose(backend, d, w, rows, x, s, step);
+        hidden(backend, d, w, rows, x, s, t);
+        backend.weighted_swiglu(middle<B>(d, rows, s, t.act));
+        backend.grouped_linear(out_product(d, w, s, t.act, t.y));
+        for (long long i = 0; i < P.shared; ++i) {
+            backend.swiglu(shared_middle<B>(d, rows, s, i, t.shared_act));
+            auto* y = i == 0 ? f : t.shared_y;
+            backend.linear(shared_out(d, w, rows, i, t.shared_act, y));
+            if (i > 0) backend.add({.rows = rows, .width = width(d), .x = f, .a = y, .sum = f});
+        }
+        backend.combine_slots(combined<B>(d, rows, s, P.shared > 0, t.y, f));
+    }
+    /// @param grad_x  [rows, d], overwritten
+    template <class B, class View>
+    static void backward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
+                         const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
+                         const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x,
+                         const ffn_step& step) {
+        backend.weighted_swiglu(middle<B>(d, rows, s, t.act));  // again, instead of keeping it
+        backend.gather_slots(gathered<B>(d, rows, s, grad_f, t.y));
+        backend.grouped_linear_backward({.forward = out_product(d, w, s, t.act, static_cast<decltype(t.y)>(nullptr)),
+                                         .grad_y = t.y,
+                                         .grad_x = t.grad_up,
+                                         .grad_weight = w.gradient(View::at("mlp.experts.{e}.down_proj.weight"))});
+        clear(backend, t.grad_weights, rows.capacity() * ways);
+        backend.weighted_swiglu_backward({.forward = middle<B>(d, rows, s, nullptr),
+                                          .grad_act = t.grad_up,
+                                          .grad_gate = t.grad_gate,
+                                          .grad_up = t.grad_up,
+                                          .grad_weights = t.grad_weights});
+        backend.gather_slots(gathered<B>(d, rows, s, x, t.x));
+        const auto back = [&](tensor_place weight, const auto* grad_y, bool adds) {
+            backend.grouped_linear_backward(
+                {.forward = in_product(d, w, s, t.x, weight, static_cast<decltype(t.y)>(nullptr)),
+                 .grad_y = grad_y,
+                 .grad_x = t.y,
+                 .adds_to_grad_x = adds,
+                 .grad_weight = w.gradient(weight)});
+        };
+        back(View::at("mlp.experts.{e}.gate_proj.weight"), t.grad_gate, false);
+        back(View::at("mlp.experts.{e}.up_proj.weight"), t.grad_up, true);
+        backend.combine_slots(combined<B>(d, rows, s, false, t.y, grad_x));
+        for (long long i = 0; i < P.shared; ++i) shared_backward(backend, d, w, rows, i, x, s, t, grad_f, grad_x);
+        router_backward(backend, d, w, rows, x, s, t, grad_x, step);
+    }
+
+  private:
+    static constexpr double factor = P.capacity > 0 ? P.capacity : 1;  // of experts that choose
+    static constexpr long long shared_width(const Dims& d) { return Experts<E, K, P>::shared_width(d); }
+    static constexpr int width(const Dims& d) { return static_cast<int>(d.width); }
+    template <class View>
+    static constexpr tensor_place shared_gate_at = View::at("mlp.shared_experts.{e}.gate_proj.weight");
+    template <class View>
+    static constexpr tensor_place shared_up_at = View::at("mlp.shared_experts.{e}.up_proj.weight");
+    template <class View>
+    static constexpr tensor_place shared_down_at = View::at("mlp.shared_experts.{e}.down_proj.weight");
+
+    // ---- the router ----
+
+    template <class B>
+    static const typename B::precision::sum* deciding(const saved<B>& s, const ffn_step& step) {
+        return P.noisy && step.training ? s.noisy : s.logits;
+    }
+    template <class B, class View>
+    static void choose(B& backend, const Dims& d, const View& w, const batch_rows& rows,
+                       const typename B::precision::activation* x, const saved<B>& s, const ffn_step& step) {
+        backend.expert_logits(logits(d, w, rows, View::at("mlp.router.weight"), x, s.logits));
+        if (P.noisy && step.training) {
+            backend.expert_logits(logits(d, w, rows, View::at("mlp.router_noise.weight"), x, s.spread));
+            backend.expert_noise(noise(rows, s, step));
+        }
+        const bool limited = step.training && P.choice == expert_choice::by_token;
+        backend.choose_experts({.rows = rows,
+                                .experts = E,
+                                .each = K,
+                                .ways = ways,
+                                .choice = P.choice,
+                                .score = P.score,
+                                .capacity = factor,
+                                .logits = deciding(s, step),
+                                .bias = w.weight(View::at("mlp.router.bias")),
+                                .chosen = s.chosen,
+                                .wanted = s.wanted});
+        backend.group_experts({.rows = rows,
+                               .experts = E,
+                               .each = K,
+                               .ways = ways,
+                               .capacity = limited ? P.capacity : 0,
+                               .excess = P.excess,
+                               .logits = deciding(s, step),
+                               .wanted = s.wanted,
+                               .chosen = s.chosen,
+                               .offsets = s.offsets,
+                               .assignment = s.assignment,
+                               .slot = s.slot,
+                               .load = step.load,
+                               .counts = step.counts});
+        backend.expert_weights(weighting(rows, s, step));
+        if (step.sums != nullptr) backend.expert_losses(losses(rows, s, step));
+    }
+    template <class B, class View>
+    static void router_backward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
+                                const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
+                                typename B::precision::activation* grad_x, const ffn_step& step) {
+        auto loss = losses(rows, s, step);
+        loss.sums = nullptr;
+        loss.balance_scale = P.loss_weight * step.balance_scale;
+        loss.z_scale = P.z_loss_weight * step.z_scale;
+        loss.grad_logits = t.grad_logits;
+        loss.grad_clean = t.grad_clean;
+        loss.grad_spread = t.grad_spread;
+        loss.grad_weights = t.grad_weights;
+        backend.expert_losses(loss);
+        backend.expert_weights_backward(
+            {.forward = weighting(rows, s, step), .grad_weights = t.grad_weights, .grad_logits = t.grad_logits});
+        auto* grad_logits = t.grad_logits;
+        if constexpr (P.noisy) {
+            backend.expert_noise_backward({.forward = noise(rows, s, step),
+                                           .grad_noisy = t.grad_logits,
+                                           .grad_logits = t.grad_clean,
+                                           .grad_spread = t.grad_spread});
+            grad_logits = t.grad_clean;
+            logits_backward(backend, d, w, rows, View::at("mlp.router_noise.weight"), x, t.grad_spread, grad_x);
+        }
+        logits_backward(backend, d, w, rows, View::at("mlp.router.weight"), x, grad_logits, grad_x);
+    }
+    template <class View, class A, class S>
+    static auto logits(const Dims& d, const View& w, const batch_rows& rows, tensor_place weight, const A* x, S* out) {
+        return ExpertLogitsArgs<typename View::precision>{
+            .rows = rows, .width = width(d), .experts = E, .x = x, .weight = w.weight(weight), .logits = out};
+    }
+    template <class B, class View, class A, class S>
+    static void logits_backward(B& backend, const Dims& d, const View& w, const batch_rows& rows, tensor_place weight,
+                                const A* x, const S* grad, A* grad_x) {
+        backend.expert_logits_backward({.forward = logits(d, w, rows, weight, x, static_cast<S*>(nullptr)),
+                                        .grad_logits = grad,
+                                        .grad_x = grad_x,
+                                        .grad_weight = w.gradient(weight)});
+    }
+    template <class B>
+    static ExpertNoiseArgs<typename B::precision> noise(const batch_rows& rows, const saved<B>& s,
+                                                        const ffn_step& step) {
+        return {.rows = rows,
+                .experts = E,
+                .seed = step.seed,
+                .layer = step.layer,
+                .first = step.first,
+                .sequence = step.sequence,
+                .ids = step.ids,
+                .logits = s.logits,
+                .spread = s.spread,
+                .noisy = s.noisy};
+    }
+    template <class B>
+    static ExpertWeightsArgs<typename B::precision> weighting(const batch_rows& rows, const saved<B>& s,
+                                                              const ffn_step& step) {
+        return {.rows = rows,
+                .experts = E,
+                .ways = ways,
+                .score = P.score,
+                .order = P.order,
+                .renormalise = P.renormalise,
+                .scale = P.weight_scale,
+                .logits = deciding(s, step),
+                .chosen = s.chosen,
+                .weights = s.weights};
+    }
+    template <class B>
+    static ExpertLossArgs<typename B::precision> losses(const batch_rows& rows, const saved<B>& s,
+                                                        const ffn_step& step) {
+        const bool noisy = P.noisy && step.training;
+        return {.rows = rows,
+                .experts = E,
+                .each = K,
+                .ways = ways,
+                .score = P.score,
+                .loss = P.loss,
+                .logits = deciding(s, step),
+                .clean = noisy ? s.logits : nullptr,
+                .spread = noisy ? s.spread : nullptr,
+                .weights = s.weights,
+                .chosen = s.chosen,
+                .wanted = s.wanted,
+                .by = step.rows,
+                .sums = step.sums};
+    }
+
+    // ---- the experts ----
+
+    template <class B>
+    static batch_rows slot_rows(const batch_rows& rows, const saved<B>& s) {
+        return {1, {static_cast<int>(slots(rows.capacity())), s.offsets + E}};
+    }
+    template <class B>
+    static GatherSlotsArgs<typename B::precision> gathered(const Dims& d, const batch_rows& rows, const saved<B>& s,
+                                                           const typename B::precision::activation* x,
+                                                           typename B::precision::activation* out) {
+        return {.slots = slot_rows(rows, s),
+                .width = width(d),
+                .ways = ways,
+                .assignment = s.assignment,
+                .x = x,
+                .out = out};
+    }
+    template <class B>
+    static CombineSlotsArgs<typename B::precision> combined(const Dims& d, const batch_rows& rows, const saved<B>& s,
+                                                            bool adds, const typename B::precision::activation* y,
+                                                            typename B::precision::activation* sum) {
+        return {.rows = rows, .width = width(d), .ways = ways, .adds = adds, .slot = s.slot, .y = y, .sum = sum};
+    }
+    template <class B>
+    static WeightedSwigluArgs<typename B::precision> middle(const Dims& d, const batch_rows& rows, const saved<B>& s,
+                                                            typename B::precision::activation* act) {
+        return {.slots = slot_rows(rows, s),
+                .hidden = static_cast<int>(d.expert_ffn),
+                .assignment = s.assignment,
+                .weights = s.weights,
+                .gate = s.gate,
+                .up = s.up,
+                .act = act};
+    }
+    template <class View, class S, class A>
+    static auto grouped(const View& w, const S& s, tensor_place weight, long long inputs, long long outputs, const A* x,
+                        A* y) {
+        return GroupedLinearArgs<typename View::precision>{.experts = E,
+                                                           .inputs = static_cast<int>(inputs),
+                                                           .outputs = static_cast<int>(outputs),
+                                                           .offsets = s.offsets,
+                                                           .x = x,
+                                                           .weight = w.weight(weight),
+                                                           .y = y};
+    }
+    template <class View, class S, class A>
+    static auto in_product(const Dims& d, const View& w, const S& s, const A* x, tensor_place weight, A* y) {
+        return grouped(w, s, weight, d.width, d.expert_ffn, x, y);
+    }
+    template <class View, class S, class A>
+    static auto out_product(const Dims& d, const View& w, const S& s, const A* x, A* y) {
+        return grouped(w, s, View::at("mlp.experts.{e}.down_proj.weight"), d.expert_ffn, d.width, x, y);
+    }
+
+    // ---- the shared experts, one after another ----
+
+    // Tensor of copy i, of `copies` that lie together.
+    static tensor_place copy_of(tensor_place all, long long i) {
+        return {all.offset + i * (all.elements / P.shared), all.elements / P.shared};
+    }
+    template <class A>
+    static A* of_copy(const Dims& d, const batch_rows& rows, A* hidden, long long i) {
+        return hidden + i * rows.capacity() * shared_width(d);
+    }
+    template <class View, class A>
+    static auto shared_in(const Dims& d, const View& w, const batch_rows& rows, long long i, const A* x,
+                          tensor_place weight, A* y) {
+        return detail::ffn_linear<typename View::precision>(rows, d.width, shared_width(d), x, w, copy_of(weight, i),
+                                                            tensor_place{}, y);
+    }
+    template <class View, class A>
+    static auto shared_out(const Dims& d, const View& w, const batch_rows& rows, long long i, const A* x, A* y) {
+        return detail::ffn_linear<typename View::precision>(rows, shared_width(d), d.width, x, w,
+                                                            copy_of(shared_down_at<View>, i), tensor_place{}, y);
+    }
+    template <class B>
+    static SwigluArgs<typename B::precision> shared_middle(const Dims& d, const batch_rows& rows, const saved<B>& s,
+                                                           long long i, typename B::precision::activation* act) {
+        return {.rows = rows,
+                .hidden = static_cast<int>(shared_width(d)),
+                .gate = of_copy(d, rows, s.shared_gate, i),
+                .up = of_copy(d, rows, s.shared_up, i),
+                .act = act};
+    }
+    template <class B, class View>
+    static void shared_backward(B& backend, const Dims& d, const View& w, const batch_rows& rows, long long i,
+                                const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
+                                const typename B::precision::activation* grad_f,
+                                typename B::precision::activation* grad_x) {
+        typename B::precision::activation* none = nullptr;
+        // Gradients of a copy lie as the weights do: the region mirrors whole tensors.
+        const auto gradient = [&](tensor_place all) { return w.gradient(all) + i * (all.elements / P.shared); };
+        backend.swiglu(shared_middle(d, rows, s, i, t.shared_act));
+        backend.linear_backward({.forward = shared_out(d, w, rows, i, t.shared_act, none),
+                                 .grad_y = grad_f,
+                                 .grad_x = t.shared_grad_up,
+                                 .grad_weight = gradient(shared_down_at<View>)});
+        backend.swiglu_backward({.forward = shared_middle(d, rows, s, i, none),
+                                 .grad_act = t.shared_grad_up,
+                                 .grad_gate = t.shared_grad_gate,
+                                 .grad_up = t.shared_grad_up});
+        const auto back = [&](tensor_place weight, const auto* grad_y) {
+            backend.linear_backward({.forward = shared_in(d, w, rows, i, x, weight, none),
+                                     .grad_y = grad_y,
+                                     .grad_x = grad_x,
+                                     .adds_to_grad_x = true,
+                                     .grad_weight = gradient(weight)});
+        };
+        back(shared_gate_at<View>, t.shared_grad_gate);
+        back(shared_up_at<View>, t.shared_grad_up);
+    }
+};
+
+}  // namespace sdepth::inline v0

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Small models with expert layers, one for each policy, for the laws.
+#pragma once
+
+#include "laws/models.hpp"
+
+namespace laws {
+
+inline constexpr Dims with_experts{
+    .width = 12, .head_dim = 4, .heads = 4, .kv_heads = 2, .ffn = 20, .expert_ffn = 8, .vocab = 19};
+
+template <long long E, long long K, moe_policy P>
+using MoE = Model<dense + moe<E, K, P> + dense, with_experts>;
+
+using Mixtral = Model<moe<6, 2> * 2_c, with_experts>;
+using ScoreFirst =
+    MoE<6, 2, moe_policy{.order = score_order::score_then_choose, .renormalise = false, .weight_scale = 1.5}>;
+using Renormalised = MoE<6, 3, moe_policy{.order = score_order::score_then_choose, .z_loss_weight = 1e-2}>;
+using Sigmoid =
+    MoE<6, 2, moe_policy{.score = expert_score::sigmoid, .renormalise = false, .loss = balance::per_sequence}>;
+using Steered = MoE<6, 2, steered_policy>;
+using Switched =
+    MoE<6, 1, moe_policy{.order = score_order::score_then_choose, .renormalise = false, .loss = balance::top_one}>;
+using SparseExperts =
+    Model<dense + sparse<2>(moe<5, 2, moe_policy{.shared = 1, .shared_ffn = 6, .z_loss_weight = 1e-2}>) * 2_c + dense,
+          with_experts>;
+
+}  // namespace laws
