@@ -41,6 +41,7 @@ set(SDEPTH_HEADERS
     count.hpp
     digest.hpp
     contract.hpp
+    hana.hpp
     report.hpp
     tensor_table.hpp
     carve.hpp

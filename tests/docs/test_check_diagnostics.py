@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What check_diagnostics.py accepts and what it finds."""
+import unittest
+
+from check_diagnostics import faults
+
+VERDICT = "enum class rule {\n    none,\n    first,  ///< a\n    second,  ///< b\n};\n"
+EXPLAIN = "constexpr bool first() {}\nconstexpr bool second() {}\n"
+LINES = "\n\nWhat.\n\n- numbers: layer\n- example: x\n- mend: y\n\n"
+DOCUMENT = f"## Rules of a formula\n\n### first{LINES}### second{LINES}## Others\n"
+
+
+class CheckDiagnostics(unittest.TestCase):
+    def test_all_agree(self):
+        self.assertEqual(faults(VERDICT, EXPLAIN, DOCUMENT, {"first", "second", "more"}), [])
+
+    def expect(self, fault, verdict=VERDICT, explain=EXPLAIN, document=DOCUMENT, cases=("first", "second")):
+        self.assertIn(fault, " ".join(faults(verdict, explain, document, set(cases))))
+
+    def test_disagreements(self):
+        self.expect("no section third", verdict=VERDICT.replace("};", "    third,  ///< c\n};"))
+        self.expect("no reporter second", explain="constexpr bool first() {}\n")
+        self.expect("no case second", cases=["first"])
+        self.expect("which is no rule", document=DOCUMENT.replace("## Others", f"### other{LINES}## Others"))
+        self.expect("another order", document=f"## Rules of a formula\n\n### second{LINES}### first{LINES}")
+        self.expect("section second has no line `- mend:`",
+                    document=DOCUMENT[:DOCUMENT.rindex("- mend")] + "\n## Others\n")
+        self.expect("no rules", verdict="")
+
+
+if __name__ == "__main__":
+    unittest.main()
