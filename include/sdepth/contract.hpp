@@ -163,40 +163,48 @@ void append_counts(std::string& text) {
     text += '\n';
 }
 
+template <class M>
+std::string contract_of(const run_record& record) {
+    std::string text = "sdepth contract\ndigest: " + digest_text(digest<M>) + "\n\nmodel\n";
+    std::string records = "\nrun record\n";
+    append_run(records, record);
+    append_counts<M>(records);
+
+    text_sink sizes;
+    describe_sizes(sizes, M::dims);
+    sizes.function("layers", M::layers);
+    text += sizes.model();
+    for_each_span<M>([](const layer_run&) { return std::uint64_t{0}; },
+                     [&text](const layer_span& span) {
+                         if (span.weights == span.first) return;
+                         text += "  layers " + layer_range(span.first, span.times) + " have the weights of: layers " +
+                                 layer_range(span.weights, span.times) + '\n';
+                     });
+
+    for (int kind = 0; kind < M::kinds::size; ++kind) {
+        visit_type(typename M::kinds{}, kind, [&]<class L>(std::type_identity<L>) {
+            text_sink sink;
+            L::describe(sink, M::dims);
+            append_tensors<L>(sink, M::dims);
+            const std::string heading = "\nlayers " + layers_of_kind<M>(kind) + ": ";
+            text.append(heading).append(L::name).append("\n").append(sink.model());
+            if (!sink.record().empty()) records.append(heading).append(L::name).append("\n").append(sink.record());
+        });
+    }
+    return text + records;
+}
+
 }  // namespace detail
 
 /// The contract of model M: `model`, which the digest covers, and `run record`, which may differ between two uses.
 /// Lines `name: value` below headings; equal sequences of layers give equal model parts however they are spelled.
 template <class M>
 std::string contract_text(const run_record& record = {}) {
-    std::string text = "sdepth contract\ndigest: " + digest_text(digest<M>) + "\n\nmodel\n";
-    std::string records = "\nrun record\n";
-    detail::append_run(records, record);
-    detail::append_counts<M>(records);
-
-    detail::text_sink sizes;
-    detail::describe_sizes(sizes, M::dims);
-    sizes.function("layers", M::layers);
-    text += sizes.model();
-    detail::for_each_span<M>([](const layer_run&) { return std::uint64_t{0}; },
-                             [&text](const detail::layer_span& span) {
-                                 if (span.weights == span.first) return;
-                                 text += "  layers " + detail::layer_range(span.first, span.times) +
-                                         " have the weights of: layers " +
-                                         detail::layer_range(span.weights, span.times) + '\n';
-                             });
-
-    for (int kind = 0; kind < M::kinds::size; ++kind) {
-        visit_type(typename M::kinds{}, kind, [&]<class L>(std::type_identity<L>) {
-            detail::text_sink sink;
-            L::describe(sink, M::dims);
-            detail::append_tensors<L>(sink, M::dims);
-            const std::string heading = "\nlayers " + detail::layers_of_kind<M>(kind) + ": ";
-            text.append(heading).append(L::name).append("\n").append(sink.model());
-            if (!sink.record().empty()) records.append(heading).append(L::name).append("\n").append(sink.record());
-        });
+    if constexpr (M::valid) {
+        return detail::contract_of<M>(record);
+    } else {
+        return {};
     }
-    return text + records;
 }
 
 }  // namespace sdepth::inline v0

@@ -105,7 +105,11 @@ template <class L>
 constexpr bool clears_bias(long long sparse_index) {
     if constexpr (layer_pass<L>::is_sparse) {
         constexpr long long every = layer_pass<L>::policy.clear_every;
-        return every > 0 && sparse_index % every == 0;
+        if constexpr (every > 0) {
+            return sparse_index % every == 0;
+        } else {
+            return false;
+        }
     } else {
         return L::has_mixer && L::has_ffn;
     }
