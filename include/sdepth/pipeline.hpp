@@ -466,9 +466,12 @@ class pipeline {
             for (long long i = M::runs[r].times; i-- > 0;) {
                 ffn_step step = expert_step<L>(r, i, batch, true);
                 const double share = rows_ / static_cast<double>(totals.rows);
-                if (step.sums != nullptr) step.z_scale = share / static_cast<double>(expert_layers<M>);
-                if (experts_before.back().balanced > 0)
+                if constexpr (expert_layers < M >> 0) {
+                    if (step.sums != nullptr) step.z_scale = share / static_cast<double>(expert_layers<M>);
+                }
+                if constexpr (experts_before.back().balanced > 0) {
                     step.balance_scale = share / static_cast<double>(experts_before.back().balanced);
+                }
                 with_layer<L>(
                     r, i, [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i), step); });
             }
