@@ -203,7 +203,7 @@ class pipeline {
                 if constexpr (ffn::experts > 0) {
                     for (long long i = 0; i < M::runs[r].times; ++i) {
                         with_layer<L>(r, i, [&](auto& worker, const auto& saved) {
-                            f(M::runs[r].first + i, saved.block.ffn, worker.rows(), ffn::ways);
+                            f(M::runs[r].first + i, saved.block.ffn, worker.rows(), std::type_identity<ffn>{});
                         });
                     }
                 }

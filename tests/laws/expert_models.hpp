@@ -25,4 +25,25 @@ using SparseExperts =
     Model<dense + sparse<2>(moe<5, 2, moe_policy{.shared = 1, .shared_ffn = 6, .z_loss_weight = 1e-2}>) * 2_c + dense,
           with_experts>;
 
+using Skipping = MoE<6, 2, moe_policy{.shared = 1, .capacity = 0.8, .excess = overflow::skip}>;
+using Rerouting = MoE<6, 2, moe_policy{.capacity = 1, .excess = overflow::reroute}>;
+using Deferring = MoE<6, 2, moe_policy{.capacity = 0.8, .excess = overflow::defer}>;
+using Noisy = MoE<6, 2, moe_policy{.loss = balance::importance_load, .noisy = true}>;
+using Importance = MoE<6, 2, moe_policy{.loss = balance::importance_load}>;
+using NoisySwitch =
+    MoE<5, 1,
+        moe_policy{
+            .order = score_order::score_then_choose, .renormalise = false, .loss = balance::top_one, .noisy = true}>;
+using ExpertChoice = MoE<4, 2,
+                         moe_policy{.order = score_order::score_then_choose,
+                                    .renormalise = false,
+                                    .choice = expert_choice::by_expert,
+                                    .loss = balance::none}>;
+using Base = MoE<4, 1,
+                 moe_policy{.score = expert_score::sigmoid,
+                            .renormalise = false,
+                            .choice = expert_choice::balanced,
+                            .loss = balance::none}>;
+using LoopedExperts = Model<loop<2>(moe<3, 2, steered_policy> * 2_c) + dense, with_experts>;
+
 }  // namespace laws

@@ -92,13 +92,15 @@ class subject {
                 all.insert(all.end(), saved.ids + b * capacity, saved.ids + b * capacity + saved.live[b]);
             }
         });
-        pipe_.for_each_expert_choice([&](long long, const auto& experts, const batch_rows& rows, int ways) {
-            for (int b = 0; b < rows.batch; ++b) {
-                const long long first = rows.first(b) * ways, end = (rows.first(b) + rows.each.of(b)) * ways;
-                all.insert(all.end(), experts.chosen + first, experts.chosen + end);
-                all.insert(all.end(), experts.slot + first, experts.slot + end);
-            }
-        });
+        pipe_.for_each_expert_choice(
+            [&]<class F>(long long, const auto& experts, const batch_rows& rows, std::type_identity<F>) {
+                all.insert(all.end(), experts.wanted, experts.wanted + rows.batch * F::experts);
+                for (int b = 0; b < rows.batch; ++b) {
+                    const long long first = rows.first(b) * F::ways, end = (rows.first(b) + rows.each.of(b)) * F::ways;
+                    all.insert(all.end(), experts.chosen + first, experts.chosen + end);
+                    all.insert(all.end(), experts.slot + first, experts.slot + end);
+                }
+            });
         return all;
     }
     std::vector<double> gradient(const file_tensor& t) {
