@@ -46,8 +46,8 @@ template <class Arch>
 void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
     detail::check_sizes(a, "attention_forward");
     if constexpr (std::is_same_v<Arch, portable>) {
-        a.head_dim == 64 ? attention_forward_portable<portable_tile<64>>(a, stream)
-                         : attention_forward_portable<portable_tile<128>>(a, stream);
+        a.head_dim == 64 ? attention_forward_portable<portable_forward_tile<64>>(a, stream)
+                         : attention_forward_portable<portable_forward_tile<128>>(a, stream);
     } else {
         // Large query blocks read keys and values less often; small ones fill the processors better.
         const long rows = static_cast<long>(a.batch) * a.heads * a.queries.capacity;
