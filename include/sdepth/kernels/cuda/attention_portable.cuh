@@ -44,10 +44,13 @@ struct portable_tile {
     };
 };
 
-/// Tile of the forward kernel: a warp owns 32 rows, so that each piece of k and v that it loads serves two products.
+/// Tile of the forward kernel. At head size 64 a warp owns 32 rows, so that each piece of k and v that it loads serves
+/// two products; at 128 registers allow 16.
 template <int head_dim>
 struct portable_forward_tile {
-    static constexpr int dim = head_dim, own = 128, other = dim == 64 ? 64 : 32, threads = 128, blocks = 2;
+    static constexpr int dim = head_dim, warp_rows = dim == 64 ? 32 : 16, threads = dim == 64 ? 128 : 256;
+    static constexpr int blocks = dim == 64 ? 2 : 1;
+    static constexpr int own = threads / 32 * warp_rows, other = 64;
     static constexpr int own_bytes = own * dim * 2, other_bytes = other * dim * 2;
     struct shared {
         unsigned char own[own_bytes];             // [own][dim], swizzled
@@ -58,7 +61,7 @@ struct portable_forward_tile {
 /// Rows row .. row + n - 1 of one head into a tile, zeros from `live` on.
 template <int D, int threads = 256>
 __device__ inline void copy_rows(unsigned char* tile, int n, const __nv_bfloat16* head, int stride, int row, int live) {
-    for (int i = this_thread(); i < n * (D / 8); i += threads) {
+    for (int i = threads == 128 ? this_thread() : static_cast<int>(threadIdx.x); i < n * (D / 8); i += threads) {
         const int r = i / (D / 8), c = i % (D / 8);
         const bool there = row + r < live;
         copy_16(tile + r * D * 2 + (c ^ r % 8) * 16,
@@ -83,10 +86,10 @@ __device__ inline const unsigned char* piece_b(const unsigned char* tile, int la
 template <int D, int J, int H>
 __device__ inline void product_of_rows(float (&s)[H][J][4], const unsigned char* own, int row,
                                        const unsigned char* other, int from = 0) {
-    const int lane = this_thread() % 32;
+    const int lane = (H == 1 ? static_cast<int>(threadIdx.x) : this_thread()) % 32;
 #pragma unroll
     for (int i = 0; i < H * J * 4; ++i) s[i / (J * 4)][i / 4 % J][i % 4] = 0;
-#pragma unroll(H == 2 && D == 128 ? 1 : 2)  // registers
+#pragma unroll(H == 1 ? D / 16 : 2)  // two sets of rows leave no registers for more
     for (int kk = 0; kk < D / 16; ++kk) {
         std::uint32_t a[H][4];
 #pragma unroll
@@ -107,7 +110,7 @@ __device__ inline void product_of_rows(float (&s)[H][J][4], const unsigned char*
 template <int D, int K, int H>
 __device__ inline void add_weighted_rows(float (&sum)[H][D / 8][4], const std::uint32_t (&w)[H][K][4],
                                          const unsigned char* other, int from = 0) {
-    const int lane = this_thread() % 32;
+    const int lane = (H == 1 ? static_cast<int>(threadIdx.x) : this_thread()) % 32;
 #pragma unroll
     for (int kk = 0; kk < K; ++kk)
 #pragma unroll
@@ -155,7 +158,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     attention_forward_portable_kernel(const attention_view a, const __nv_bfloat16* q, const __nv_bfloat16* k,
                                       const __nv_bfloat16* v, int q_stride, int kv_stride, __nv_bfloat16* o,
                                       float* lse) {
-    constexpr int D = Tile::dim, BM = Tile::own, BN = Tile::other, H = 2, J = BN / 8;
+    constexpr int D = Tile::dim, BM = Tile::own, BN = Tile::other, R = Tile::warp_rows, H = R / 16, J = BN / 8;
     extern __shared__ __align__(1024) unsigned char raw[];
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -165,7 +168,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     const block_range see = blocks_of<BM, BN>(a, b, row, a.queries.of(b), live_keys);
     // What this thread's row h, r sees: rows 16 h + 8 r below its first.
     const auto sees = [&](int h, int r) {
-        return a.visible(b, row + this_thread() / 32 * 32 + lane / 4 + 16 * h + 8 * r, a.queries.of(b), a.keys.of(b));
+        return a.visible(b, row + this_thread() / 32 * R + lane / 4 + 16 * h + 8 * r, a.queries.of(b), a.keys.of(b));
     };
     const std::int64_t at_kv = static_cast<std::int64_t>(b) * a.keys.capacity * kv_stride + kv_head * D;
     const float c = a.scale * 1.4426950408889634f;
@@ -191,7 +194,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
         __syncthreads();
         // 3. Softmax.
         float s[H][J][4];
-        product_of_rows<D, J, H>(s, sm.own, warp * 32, sm.moving[n % 2][0]);
+        product_of_rows<D, J, H>(s, sm.own, warp * R, sm.moving[n % 2][0]);
         if (!see.full(n)) {
 #pragma unroll
             for (int h = 0; h < H; ++h)
@@ -242,14 +245,14 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
             t += __shfl_xor_sync(~0u, t, 2);
             const key_range range = sees(h, r);
             const bool blind = range.last < range.first;
-            const int own = row + this_thread() / 32 * 32 + lane / 4 + 16 * h + 8 * r;
+            const int own = row + this_thread() / 32 * R + lane / 4 + 16 * h + 8 * r;
             inverse[r] = blind ? 0.f : 1.f / t;
             if (lane % 4 == 0 && own < a.queries.capacity)
                 lse[(static_cast<std::int64_t>(b) * a.queries.capacity + own) * a.heads + head] =
                     blind ? -INFINITY : m[h][r] * a.scale + logf(t);
         }
         store_rows<D>(o + static_cast<std::int64_t>(b) * a.queries.capacity * a.heads * D + head * D, a.heads * D,
-                      row + this_thread() / 32 * 32 + 16 * h, a.queries.capacity, sum[h], inverse[0], inverse[1]);
+                      row + this_thread() / 32 * R + 16 * h, a.queries.capacity, sum[h], inverse[0], inverse[1]);
     }
 }
 
@@ -259,7 +262,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     attention_grad_q_portable_kernel(const attention_view a, const __nv_bfloat16* q, const __nv_bfloat16* k,
                                      const __nv_bfloat16* v, int q_stride, int kv_stride, const __nv_bfloat16* grad_o,
                                      const backward_scratch scratch, __nv_bfloat16* grad_q) {
-    constexpr int D = Tile::dim, BM = Tile::own, BN = Tile::other, J = BN / 8;
+    constexpr int D = Tile::dim, BM = Tile::own, BN = Tile::other, J = Tile::columns;
     extern __shared__ __align__(1024) unsigned char raw[];
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
