@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decoding under the causal rule: prefill and step. A layer's cache holds the rows that it executed. Rank 6.
+// Decoding under the causal rule: prefill and step. Each layer keeps the state of its mixer: the rows that it
+// executed, as keys and values, or a recurrent state of fixed size. Rank 6.
 #pragma once
 
 #include <algorithm>
@@ -34,14 +35,28 @@ struct decoding_memory {
     int* positions = nullptr;      // [B, L]
     int* key_positions = nullptr;  // [B, L]
     std::byte* layer = nullptr;    // buffers of one layer at a time
-    std::byte* state = nullptr;    // caches of all layers
+    std::byte* state = nullptr;    // states of all layers
 
     static constexpr Run run_sizes = detail::decoding_run<M>(R);
-    static constexpr long long cache_bytes = [] {
+    template <class L>
+    using layer_state = typename layer_pass<L>::block::template state<B>;
+    template <class L>
+    static constexpr long long layer_state_bytes = [] {
         carver count_only;
-        kv_cache<B>{}.carve(count_only, R.batch, run_sizes.context, M::dims.kv() * M::dims.head_dim);
+        layer_state<L>{}.carve(count_only, M::dims, R.batch, run_sizes.context);
         return count_only.bytes();
     }();
+    /// Start of each run's states in the region; the last element is the size of all.
+    static constexpr std::array<long long, M::runs.size() + 1> state_offsets = [] {
+        std::array<long long, M::runs.size() + 1> offsets{};
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                offsets[r + 1] = offsets[r] + M::runs[r].times * layer_state_bytes<L>;
+            });
+        }
+        return offsets;
+    }();
+    static constexpr long long state_bytes = state_offsets.back();
 
     constexpr void carve(carver& take) {
         take(weights, tensor_table<M>.elements);
@@ -50,7 +65,7 @@ struct decoding_memory {
         take(positions, R.batch * R.seq);
         take(key_positions, R.batch * R.seq);
         take(layer, plan<M, B, R>::evaluation_bytes);
-        take(state, M::layers * cache_bytes);
+        take(state, state_bytes);
     }
     static constexpr long long bytes = [] {
         carver count_only;
@@ -100,7 +115,7 @@ class decoder {
     /// Forgets all sequences.
     void reset() {
         length_.assign(sequences, 0);
-        backend_.zero(memory_.state, static_cast<std::size_t>(M::layers * memory::cache_bytes));
+        backend_.zero(memory_.state, static_cast<std::size_t>(memory::state_bytes));
     }
     /// Tokens of sequence b so far.
     int length(std::size_t b) const { return length_[b]; }
@@ -191,9 +206,9 @@ class decoder {
         carver keep(memory_.layer),
             shared(memory_.layer + plan<M, B, R>::template layer<L>(selection_rule::threshold).kept);
         buffers.carve(keep, shared, selection_rule::threshold, M::dims, R);
-        kv_cache<B> cache;
-        carver state(memory_.state + (M::runs[r].first + i) * memory::cache_bytes);
-        cache.carve(state, R.batch, memory::run_sizes.context, M::dims.kv() * M::dims.head_dim);
+        typename memory::template layer_state<L> state;
+        carver states(memory_.state + memory::state_offsets[r] + i * memory::template layer_state_bytes<L>);
+        state.carve(states, M::dims, R.batch, memory::run_sizes.context);
 
         const stream<B> st{.rows = rows(),
                            .every_row = m.every_row,
@@ -205,7 +220,7 @@ class decoder {
         const layer_view<L, M, B> view(memory_.weights, nullptr,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
         layer_worker<L, M, B> worker(backend_, view, st, buffers.saved, buffers.scratch, static_cast<int>(R.seq),
-                                     cache);
+                                     state);
         worker.forward(selection_rule::threshold, {});
     }
 

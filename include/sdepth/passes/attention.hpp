@@ -12,7 +12,8 @@
 
 namespace sdepth::inline v0 {
 
-/// Forward and backward of a mixer; a mixer without a specialisation can be counted but not run.
+/// Forward and backward of a mixer; a mixer without a specialisation can be counted but not run. `state` is what
+/// decoding keeps of one layer from pass to pass: zero is a fresh one, an uncarved one means no decoding.
 template <class Mixer>
 struct mixer_pass;
 
@@ -73,10 +74,13 @@ struct mixer_pass<Attention<P>> {
         }
     };
 
-    /// a = W_o attention(x), with keys from `in.key_x`.
+    template <class B>
+    using state = kv_cache<B>;
+
+    /// a = W_o attention(x), with keys from `in.key_x` and, in decoding, from the cache.
     template <class B, class View>
-    static void forward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
-                        typename B::precision::activation* a) {
+    static void forward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const state<B>& cache,
+                        const saved<B>& s, typename B::precision::activation* a) {
         using T = typename B::precision;
         auto* q_out = has_norm ? s.q_raw : s.q;
         auto* k_out = has_norm ? s.k_raw : s.k;
@@ -90,10 +94,10 @@ struct mixer_pass<Attention<P>> {
             backend.qk_prepare(queries<T>(d, in, w, s));
             backend.qk_prepare(keys<T>(d, in, w, s));
         }
-        if (in.cache.k == nullptr) {
+        if (cache.k == nullptr) {
             backend.attention(core<T>(d, in, s));
         } else {
-            backend.attention(on_cache(backend, d, in, s));
+            backend.attention(on_cache(backend, d, in, cache, s));
         }
         backend.linear(output<T>(d, in, w, s, a));
     }
@@ -148,9 +152,9 @@ struct mixer_pass<Attention<P>> {
   private:
     // Appends the pass's keys and values to the cache and looks at all of them.
     template <class B>
-    static auto on_cache(B& backend, const Dims& d, const mixer_rows<B>& in, const saved<B>& s) {
+    static auto on_cache(B& backend, const Dims& d, const mixer_rows<B>& in, const kv_cache<B>& cache,
+                         const saved<B>& s) {
         using T = typename B::precision;
-        const kv_cache<B>& cache = in.cache;
         backend.cache({.rows = in.key_rows,
                        .width = static_cast<int>(d.kv() * d.head_dim),
                        .capacity = cache.capacity,

@@ -21,6 +21,10 @@ struct mixer_pass<None> {
     };
     template <class B>
     using scratch = saved<B>;
+    template <class B>
+    struct state {
+        constexpr void carve(carver&, const Dims&, long long, long long) {}
+    };
 };
 template <>
 struct ffn_pass<None> {
@@ -107,17 +111,22 @@ struct block_pass<Block<Mixer, Ffn, P>> {
         }
     };
 
+    /// What decoding keeps of the block.
+    template <class B>
+    using state = typename mixer_pass<Mixer>::template state<B>;
+
     /// From s.x: s.a and s.f.
     /// @param in     rows and visibility; its inputs are set here
+    /// @param kept   the state so far, which this pass extends; uncarved outside decoding
     /// @param all_x  [all rows, d], the residual stream, where every row gives keys; else null
     /// @param step   what a feed-forward part that routes needs to know
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, mixer_rows<B> in,
-                        const typename B::precision::activation* all_x, const saved<B>& s, const scratch<B>& t,
-                        const ffn_step& step) {
+                        const typename B::precision::activation* all_x, [[maybe_unused]] const state<B>& kept,
+                        const saved<B>& s, const scratch<B>& t, const ffn_step& step) {
         if constexpr (has_mixer) {
             mixer_input(backend, d, w, in, all_x, s, t);
-            mixer_pass<Mixer>::forward(backend, d, w, in, s.mixer, pre ? s.a : s.a_raw);
+            mixer_pass<Mixer>::forward(backend, d, w, in, kept, s.mixer, pre ? s.a : s.a_raw);
             if constexpr (!pre) backend.rms_norm(norm(d, w, mixer_norm<View>, in.rows, s.a_raw, s.a, s.rstd_a));
         }
         if constexpr (has_ffn) {

@@ -176,14 +176,15 @@ class layer_worker {
     using block = typename pass::block;
     using T = typename B::precision;
     using View = layer_view<L, M, B>;
+    using state = typename block::template state<B>;
     static constexpr Dims dims = M::dims;
     static constexpr sparse_policy policy = pass::policy;
     static constexpr int width = static_cast<int>(dims.width);
 
   public:
     layer_worker(B& backend, const View& weights, const stream<B>& st, const layer_saved<L, B>& s,
-                 const layer_scratch<L, B>& t, int capacity, const kv_cache<B>& cache = {})
-        : backend_(backend), w_(weights), st_(st), s_(s), t_(t), cache_(cache) {
+                 const layer_scratch<L, B>& t, int capacity, const state& kept = {})
+        : backend_(backend), w_(weights), st_(st), s_(s), t_(t), state_(kept) {
         const int* live = pass::is_sparse ? s.live : st.rows.each.live;
         rows_ = {st.rows.batch, {capacity, live}};
         ids_ = pass::is_sparse ? s.ids : st.every_row;
@@ -197,7 +198,7 @@ class layer_worker {
         if constexpr (pass::is_sparse) choose(rule, sums);
         st_.start != nullptr ? find_positions() : find_visibility();
         backend_.gather(gathered(st_.x, s_.block.x));
-        block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, own(step, false));
+        block::forward(backend_, dims, w_, mixer_in(), all_x(), state_, s_.block, t_.block, own(step, false));
         backend_.scatter_residual(residual());
     }
 
@@ -211,7 +212,7 @@ class layer_worker {
     void backward(recompute replay, double loss_scale, const route_sums& sums, ffn_step step) {
         backend_.scatter(stored(s_.block.x, st_.x, false));
         if (replay == recompute::full) {
-            block::forward(backend_, dims, w_, mixer_in(), all_x(), s_.block, t_.block, own(step, true));
+            block::forward(backend_, dims, w_, mixer_in(), all_x(), {}, s_.block, t_.block, own(step, true));
         } else if (replay == recompute::selective) {
             block::replay_ffn(backend_, dims, w_, rows_, s_.block, t_.block);
         }
@@ -297,7 +298,6 @@ class layer_worker {
                     .positions = st_.positions,
                     .key_positions = pass::full_keys ? st_.key_positions : st_.positions,
                     .window = window(),
-                    .cache = cache_,
                     .first_room = s_.first,
                     .last_room = s_.last};
         }
@@ -370,7 +370,7 @@ class layer_worker {
     stream<B> st_;
     layer_saved<L, B> s_;
     layer_scratch<L, B> t_;
-    kv_cache<B> cache_;
+    state state_;
     batch_rows rows_;
     const int* ids_ = nullptr;
 };

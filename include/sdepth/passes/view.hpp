@@ -51,7 +51,7 @@ class layer_view {
     long long start_;
 };
 
-/// Keys and values that one layer has executed so far in decoding.
+/// Keys and values that one layer has executed so far in decoding: the state of mixers that look back.
 template <class B>
 struct kv_cache {
     using activation = typename B::precision::activation;
@@ -61,9 +61,9 @@ struct kv_cache {
     int* count = nullptr;      // [B]
     int capacity = 0;
 
-    constexpr void carve(carver& take, long long batch, long long context, long long width) {
-        take(k, batch * context * width);
-        take(v, batch * context * width);
+    constexpr void carve(carver& take, const Dims& d, long long batch, long long context) {
+        take(k, batch * context * d.kv() * d.head_dim);
+        take(v, batch * context * d.kv() * d.head_dim);
         take(positions, batch * context);
         take(count, batch);
         capacity = static_cast<int>(context);
@@ -84,8 +84,7 @@ struct mixer_rows {
     const int* first = nullptr;          ///< visible keys of each row; null: plain causal
     const int* last = nullptr;
     int window = 0;
-    // Decoding only: the layer's cache, and room for visibility, [rows].
-    kv_cache<B> cache{};
+    // Decoding only: room for visibility, [rows].
     int* first_room = nullptr;
     int* last_room = nullptr;
 };
