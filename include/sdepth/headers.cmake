@@ -59,8 +59,11 @@ set(SDEPTH_HEADERS
     ops/route.hpp
     ops/update.hpp
     ops/decode.hpp
+    ops/recurrent.hpp
     passes/view.hpp
     passes/attention.hpp
+    passes/recurrent.hpp
+    passes/linear_attention.hpp
     passes/ffn.hpp
     passes/experts.hpp
     passes/block.hpp
@@ -80,6 +83,8 @@ set(SDEPTH_HEADERS
     kernels/host/grouped.hpp
     kernels/host/experts.hpp
     kernels/host/expert_losses.hpp
+    kernels/host/recurrence.hpp
+    kernels/host/linear_attention.hpp
     kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp

@@ -193,15 +193,15 @@ void prefix_is_independent(std::uint64_t seed = 5) {
     }
 }
 
-/// Decoding token by token, and in passes of several tokens, gives the logits of the full causal evaluation.
-template <class M, Run R>
+/// Decoding token by token, and in passes of up to `Pass` tokens, gives the logits of the full causal evaluation.
+template <class M, Run R, long long Pass = 4>
 void decoding_equals_evaluation(std::uint64_t seed = 6) {
     subject<M, R> model(seed);
     const auto batch = random_batch::of<M, R>(seed, false);
     const auto full = model.model().logits(batch.view(false));
     const auto seq = static_cast<std::size_t>(R.seq), vocab = static_cast<std::size_t>(M::dims.vocab);
     host<double> backend(1);
-    constexpr Run passes{.seq = 4, .batch = R.batch, .context = R.seq};
+    constexpr Run passes{.seq = Pass, .batch = R.batch, .context = R.seq};
     decoder<M, host<double>, passes> text(backend);
     std::copy_n(model.weights(), tensor_table<M>.elements, text.parameters().weights);
 

@@ -56,11 +56,6 @@ void expert_logits_backward(workers& team, const ExpertLogitsBackwardArgs<unifor
 
 namespace detail {
 
-template <class T>
-T softplus(T x) {
-    return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)));
-}
-
 // The normal number of expert e in a row.
 template <class Args>
 double noise_of(const Args& a, long long row, int e) {

@@ -20,6 +20,7 @@
 #include "sdepth/kernels/host/ffn.hpp"
 #include "sdepth/kernels/host/grouped.hpp"
 #include "sdepth/kernels/host/linear.hpp"
+#include "sdepth/kernels/host/linear_attention.hpp"
 #include "sdepth/kernels/host/norm.hpp"
 #include "sdepth/kernels/host/rotary.hpp"
 #include "sdepth/kernels/host/route.hpp"
@@ -94,6 +95,12 @@ class host {
             on_host::attention_backward(a);
         else
             on_host::blocked_attention_backward(team_, a);
+    }
+
+    void linear_attention(const LinearAttentionArgs<precision>& a) { on_host::linear_attention<T>(team_, a); }
+    void linear_attention_step(const LinearAttentionArgs<precision>& a) { on_host::linear_attention_step<T>(team_, a); }
+    void linear_attention_backward(const LinearAttentionBackwardArgs<precision>& a) {
+        on_host::linear_attention_backward<T>(team_, a);
     }
 
     void swiglu(const SwigluArgs<precision>& a) { on_host::swiglu<T>(team_, a); }

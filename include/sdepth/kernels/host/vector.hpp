@@ -3,6 +3,7 @@
 // reordering a sum. Rank 5.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -85,6 +86,12 @@ T exponentials(T* x, T top, int n) {
 template <class T>
 T sigmoid(T x) {
     return T{1} / (T{1} + exponential(-x));
+}
+
+/// log(1 + e^x), whose slope is sigmoid(x).
+template <class T>
+T softplus(T x) {
+    return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)));
 }
 
 }  // namespace sdepth::inline v0::on_host::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Arguments of what recurrent mixers share, and of linear attention. Rank 5.
+//
+// `first[b, i]` is the row at which the document of row i starts: recurrences and convolutions begin anew there. Null:
+// one document a sequence. A state, where one is given, is what the document of row 0 brought along; the operation
+// leaves in it what the last live row's document takes away. Dead rows change no state and are neither read nor
+// written. Backward operations start from no state. Every mixer has two forward operations: a parallel form by chunks
+// of rows, for training and prefill, and the recurrence itself, row after row (`_step`). They agree for every length of
+// chunk.
+#pragma once
+
+#include "sdepth/rows.hpp"
+
+namespace sdepth::inline v0 {
+
+/// Rows that a parallel form takes at a time where nobody says otherwise.
+inline constexpr int recurrent_chunk = 64;
+
+/// y_i = silu(bias + sum_t weight[:, w - 1 - t] x_{i - t}), each channel apart, over rows of the same document.
+template <class P>
+struct ShortConvArgs {
+    batch_rows rows;                             // N = rows.capacity()
+    int channels = 0;                            // C
+    int width = 0;                               // w
+    const int* first = nullptr;                  // [N] or null
+    const typename P::activation* x = nullptr;   // [N, C]
+    const typename P::weight* weight = nullptr;  // [C, w]
+    const typename P::weight* bias = nullptr;    // [C] or null
+    typename P::activation* tail = nullptr;      // [B, w - 1, C], the last inputs, oldest first; null: none
+    typename P::activation* y = nullptr;         // [N, C]
+};
+
+template <class P>
+struct ShortConvBackwardArgs {
+    ShortConvArgs<P> forward;                        // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, C]
+    typename P::activation* grad_x = nullptr;        // [N, C], overwritten
+    typename P::gradient* grad_weight = nullptr;     // [C, w], added to
+    typename P::gradient* grad_bias = nullptr;       // [C], added to; null without a bias
+};
+
+/// Feature maps of linear attention.
+enum class feature { elu_plus_one, relu, exponential };
+
+/// S = l S + f(k) v', z = l z + f(k), y = f(q)' S / (f(q)' z + epsilon), l = sigmoid(gate), 1 without gates.
+template <class P>
+struct LinearAttentionArgs {
+    batch_rows rows;    // N = rows.capacity()
+    int heads = 0;      // H
+    int key_dim = 0;    // a
+    int value_dim = 0;  // b
+    feature map = feature::elu_plus_one;
+    double epsilon = 1e-6;
+    int chunk = recurrent_chunk;                   // of the parallel form
+    const int* first = nullptr;                    // [N] or null
+    const typename P::activation* q = nullptr;     // [N, H, a]
+    const typename P::activation* k = nullptr;     // [N, H, a]
+    const typename P::activation* v = nullptr;     // [N, H, b]
+    const typename P::activation* gate = nullptr;  // [N, H] or null
+    typename P::sum* state = nullptr;              // [B, H, a, b + 1], S and then z as the last column; or null
+    typename P::activation* y = nullptr;           // [N, H, b]
+};
+
+template <class P>
+struct LinearAttentionBackwardArgs {
+    LinearAttentionArgs<P> forward;                  // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, H, b]
+    typename P::activation* grad_q = nullptr;        // [N, H, a], overwritten, like the others
+    typename P::activation* grad_k = nullptr;        // [N, H, a]
+    typename P::activation* grad_v = nullptr;        // [N, H, b]
+    typename P::activation* grad_gate = nullptr;     // [N, H]; null without gates
+};
+
+}  // namespace sdepth::inline v0

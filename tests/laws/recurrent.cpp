@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The laws for recurrent mixers over their policies, alone and with sparse depth around them (C-05).
+#include "laws/models.hpp"
+#include "laws/pipeline_laws.hpp"
+
+using namespace laws;
+
+namespace {
+
+constexpr auto ungated = LinearAttention<linear_attention_policy{
+    .heads = 2, .key_dim = 3, .value_dim = 5, .map = feature_map::exponential, .gated = false}>{};
+constexpr auto relu_features =
+    layer<LinearAttention<linear_attention_policy{.map = feature_map::relu, .epsilon = 1e-2}>, None>;
+using LinearPlain = Model<linear_attention * 2_c, small>;
+using LinearUngated =
+    Model<layer<std::remove_cvref_t<decltype(ungated)>, SwiGLU<>, block_policy{.norm = norm_place::post}> * 2_c, small>;
+using LinearRelu = Model<relu_features + dense, small>;
+// The second slope of elu + 1 jumps at 0, where differences err; exp is smooth, so no seed needs luck.
+constexpr auto smooth = layer<LinearAttention<linear_attention_policy{.map = feature_map::exponential}>, SwiGLU<>>;
+using LinearSparse = Model<dense + sparse<2>(smooth) * 2_c + smooth, small>;
+using LinearByDocument =
+    Model<sparse<2, sparse_policy{.scope = selection_scope::document}>(linear_attention) + linear_attention, small>;
+
+/// Every law that is not about documents under sparse depth.
+template <class M>
+void keeps_the_laws() {
+    for (const bool packed : {false, true}) gradients_agree<M, short_run>(packed);
+    prefix_is_independent<M, short_run>();
+    decoding_equals_evaluation<M, short_run>();
+    decoding_equals_evaluation<M, short_run, 1>();
+}
+
+}  // namespace
+
+TEST_CASE("linear attention keeps the laws") {
+    keeps_the_laws<LinearPlain>();
+    keeps_the_laws<LinearUngated>();
+    keeps_the_laws<LinearRelu>();
+    documents_are_apart<LinearPlain, short_run>();
+    documents_are_apart<LinearUngated, short_run>();
+    steps_repeat<LinearPlain, short_run>();
+}
+
+TEST_CASE("sparse depth over linear attention keeps the laws") {
+    keeps_the_laws<LinearSparse>();
+    documents_are_apart<LinearByDocument, short_run>();
+}
