@@ -64,6 +64,7 @@ set(SDEPTH_HEADERS
     passes/attention.hpp
     passes/recurrent.hpp
     passes/linear_attention.hpp
+    passes/mamba2.hpp
     passes/ffn.hpp
     passes/experts.hpp
     passes/block.hpp
@@ -85,6 +86,9 @@ set(SDEPTH_HEADERS
     kernels/host/expert_losses.hpp
     kernels/host/recurrence.hpp
     kernels/host/linear_attention.hpp
+    kernels/host/short_conv.hpp
+    kernels/host/gated_norm.hpp
+    kernels/host/ssd.hpp
     kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp

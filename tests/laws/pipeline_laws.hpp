@@ -69,7 +69,14 @@ class subject {
                 const double u =
                     random_normal(seed, random_use::check, detail::stream_of(t.name), static_cast<std::uint64_t>(i));
                 double& w = weights()[t.offset + i];
-                w = t.row->tensor.trained ? (t.row->tensor.use == role::norm ? 1 + 0.2 * u : w + 0.1 * u) : 0.05 * u;
+                const tensor_row& tensor = t.row->tensor;
+                // A recurrence starts with small steps; its gradients would lie below the rounding of differences.
+                const bool steps = tensor.start.kind == init_kind::step_bias;
+                if (steps || tensor.use == role::conv || tensor.use == role::recurrence || tensor.use == role::input) {
+                    w = 0.5 * u;
+                    continue;
+                }
+                w = tensor.trained ? (tensor.use == role::norm ? 1 + 0.2 * u : w + 0.1 * u) : 0.05 * u;
             }
         });
     }
@@ -118,7 +125,9 @@ class subject {
 
 /// Every trained tensor: some elements of its gradient against central differences of order 6.
 /// |g - g_fd| <= 1e-6 max(|g|, 1e-3 rms(g)), rms over the tensor. The choices of sparse layers are held: an element
-/// whose shift changes one is tried with a smaller shift, then left for another element.
+/// whose shift changes one is tried with a smaller shift, then left for another element. A smaller shift is also tried
+/// where differences disagree: they err across kinks (elu + 1) and for strongly curved losses, and then less and less;
+/// a wrong gradient disagrees with all of them.
 template <class M, Run R>
 void gradients_agree(bool packed, std::uint64_t seed = 3) {
     subject<M, R> model(seed);
@@ -138,6 +147,9 @@ void gradients_agree(bool packed, std::uint64_t seed = 3) {
             const auto i = static_cast<long long>(u * static_cast<double>(t.elements));
             double& w = model.weights()[t.offset + i];
             const double kept = w;
+            const double g = grad[static_cast<std::size_t>(i)];
+            bool any_held = false, agrees = false;
+            double fd = 0;
             for (const double h : {1e-3, 3e-4, 1e-4}) {
                 bool held = true;
                 const auto at = [&](double shift) {
@@ -146,16 +158,19 @@ void gradients_agree(bool packed, std::uint64_t seed = 3) {
                     held = held && model.choices() == choices;
                     return loss;
                 };
-                const double fd =
+                const double slope =
                     (45 * (at(h) - at(-h)) - 9 * (at(2 * h) - at(-2 * h)) + (at(3 * h) - at(-3 * h))) / (60 * h);
                 w = kept;
                 if (!held) continue;
-                const double g = grad[static_cast<std::size_t>(i)];
-                INFO(t.name << "[" << i << "]: gradient " << g << ", differences " << fd << ", rms " << rms);
-                CHECK(std::abs(g - fd) <= 1e-6 * std::max(std::abs(g), 1e-3 * rms));
-                ++compared;
-                break;
+                any_held = true;
+                fd = slope;
+                agrees = std::abs(g - fd) <= 1e-6 * std::max(std::abs(g), 1e-3 * rms);
+                if (agrees) break;
             }
+            if (!any_held) continue;
+            INFO(t.name << "[" << i << "]: gradient " << g << ", differences " << fd << ", rms " << rms);
+            CHECK(agrees);
+            ++compared;
         }
         INFO(t.name << ": no element could be shifted without changing a choice");
         CHECK(compared > 0);

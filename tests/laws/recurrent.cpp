@@ -15,11 +15,19 @@ using LinearPlain = Model<linear_attention * 2_c, small>;
 using LinearUngated =
     Model<layer<std::remove_cvref_t<decltype(ungated)>, SwiGLU<>, block_policy{.norm = norm_place::post}> * 2_c, small>;
 using LinearRelu = Model<relu_features + dense, small>;
-// The second slope of elu + 1 jumps at 0, where differences err; exp is smooth, so no seed needs luck.
-constexpr auto smooth = layer<LinearAttention<linear_attention_policy{.map = feature_map::exponential}>, SwiGLU<>>;
-using LinearSparse = Model<dense + sparse<2>(smooth) * 2_c + smooth, small>;
+using LinearSparse = Model<dense + sparse<2>(linear_attention) * 2_c + linear_attention, small>;
 using LinearByDocument =
     Model<sparse<2, sparse_policy{.scope = selection_scope::document}>(linear_attention) + linear_attention, small>;
+
+using Mamba2Plain = Model<layer<Mamba2<mamba2_policy{.state = 3, .head_dim = 6}>, None> * 2_c, small>;
+using Mamba2Grouped = Model<layer<Mamba2<mamba2_policy{.state = 3, .conv = 2, .expand = 1, .head_dim = 3, .groups = 2}>,
+                                  SwiGLU<>, block_policy{.norm = norm_place::post}> +
+                                layer<Mamba2<mamba2_policy{.state = 2, .conv = 1, .head_dim = 8}>, None>,
+                            small>;
+constexpr auto mamba2_block = layer<Mamba2<mamba2_policy{.state = 3, .head_dim = 6}>, SwiGLU<>>;
+using Mamba2Sparse = Model<dense + sparse<2>(mamba2_block) * 2_c + mamba2_block, small>;
+using Mamba2ByDocument =
+    Model<sparse<2, sparse_policy{.scope = selection_scope::document}>(mamba2_block) + mamba2_block, small>;
 
 /// Every law that is not about documents under sparse depth.
 template <class M>
@@ -44,4 +52,17 @@ TEST_CASE("linear attention keeps the laws") {
 TEST_CASE("sparse depth over linear attention keeps the laws") {
     keeps_the_laws<LinearSparse>();
     documents_are_apart<LinearByDocument, short_run>();
+}
+
+TEST_CASE("mamba-2 keeps the laws") {
+    keeps_the_laws<Mamba2Plain>();
+    keeps_the_laws<Mamba2Grouped>();
+    documents_are_apart<Mamba2Plain, short_run>();
+    documents_are_apart<Mamba2Grouped, short_run>();
+    steps_repeat<Mamba2Plain, short_run>();
+}
+
+TEST_CASE("sparse depth over mamba-2 keeps the laws") {
+    keeps_the_laws<Mamba2Sparse>();
+    documents_are_apart<Mamba2ByDocument, short_run>();
 }

@@ -140,6 +140,7 @@ struct Mamba2 {
     static constexpr mamba2_policy policy = P;
     static constexpr std::string_view name = "mamba2";
     static constexpr bool causal = true;
+    static constexpr double norm_epsilon = 1e-5;
 
     static constexpr long long channels(const Dims& d) { return P.expand * d.width; }
     static constexpr long long heads(const Dims& d) { return channels(d) / P.head_dim; }
@@ -182,6 +183,7 @@ struct Mamba2 {
         sink.function("convolution width", P.conv);
         sink.function("discretisation", "exp(step A), step B");
         sink.function("gate", "silu before the RMS norm of the output, steps by softplus");
+        sink.function("output norm epsilon", norm_epsilon);
         detail::describe_reset(sink);
     }
 };
@@ -274,6 +276,7 @@ struct GatedDelta {
     static constexpr gated_delta_policy policy = P;
     static constexpr std::string_view name = "gated delta rule";
     static constexpr bool causal = true;
+    static constexpr double norm_epsilon = 1e-5;
 
     static constexpr long long heads(const Dims& d) { return P.heads == 0 ? d.heads : P.heads; }
     static constexpr long long value_heads(const Dims& d) { return P.value_heads == 0 ? heads(d) : P.value_heads; }
@@ -325,6 +328,7 @@ struct GatedDelta {
         sink.function("convolution width", P.conv);
         sink.function("output gate", P.output_gate);
         sink.function("query and key norm", "unit length");
+        sink.function("output norm epsilon", norm_epsilon);
         sink.function("transition", "exp(-exp(A) softplus(a + bias)) (I - b k k'), b by sigmoid");
         detail::describe_reset(sink);
     }

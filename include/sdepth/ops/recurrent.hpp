@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arguments of what recurrent mixers share, and of linear attention. Rank 5.
+// Arguments of recurrent mixers. Rank 5.
 //
 // `first[b, i]` is the row at which the document of row i starts: recurrences and convolutions begin anew there. Null:
 // one document a sequence. A state, where one is given, is what the document of row 0 brought along; the operation
@@ -39,6 +39,36 @@ struct ShortConvBackwardArgs {
     typename P::gradient* grad_bias = nullptr;       // [C], added to; null without a bias
 };
 
+/// Where a silu gate stands to a norm.
+enum class gate_place {
+    before,  ///< y = weight * norm(x silu(gate)), Mamba-2
+    after    ///< y = weight * norm(x) silu(gate), gated delta rule
+};
+
+/// RMS norm of each group of a row, with a gate. Without a gate the norm alone.
+template <class P>
+struct GatedNormArgs {
+    batch_rows rows;  // N = rows.capacity()
+    int groups = 1;   // G
+    int width = 0;    // w, of a group
+    gate_place place = gate_place::before;
+    double epsilon = 1e-6;
+    const typename P::activation* x = nullptr;     // [N, G, w]
+    const typename P::activation* gate = nullptr;  // [N, G, w] or null
+    const typename P::weight* weight = nullptr;    // [w], of every group
+    typename P::activation* y = nullptr;           // [N, G, w]
+    typename P::sum* rstd = nullptr;               // [N, G], kept for the backward
+};
+
+template <class P>
+struct GatedNormBackwardArgs {
+    GatedNormArgs<P> forward;                        // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, G, w]
+    typename P::activation* grad_x = nullptr;        // [N, G, w], overwritten
+    typename P::activation* grad_gate = nullptr;     // [N, G, w], overwritten; null without a gate
+    typename P::gradient* grad_weight = nullptr;     // [w], added to
+};
+
 /// Feature maps of linear attention.
 enum class feature { elu_plus_one, relu, exponential };
 
@@ -69,6 +99,37 @@ struct LinearAttentionBackwardArgs {
     typename P::activation* grad_k = nullptr;        // [N, H, a]
     typename P::activation* grad_v = nullptr;        // [N, H, b]
     typename P::activation* grad_gate = nullptr;     // [N, H]; null without gates
+};
+
+/// State-space duality (Mamba-2), each head with one decay: h = e^(step a) h + step B x', y = h' C + D x,
+/// step = softplus(dt + dt_bias), a = -exp(a_log). Head n reads B and C of group floor(n G / H).
+template <class P>
+struct SsdArgs {
+    batch_rows rows;                              // N = rows.capacity()
+    int heads = 0;                                // H
+    int head_dim = 0;                             // p
+    int groups = 1;                               // G, divides H
+    int states = 0;                               // S
+    int chunk = recurrent_chunk;                  // of the parallel form
+    const int* first = nullptr;                   // [N] or null
+    const typename P::activation* xbc = nullptr;  // [N, H p + 2 G S]: x, B, C
+    const typename P::activation* dt = nullptr;   // [N, H]
+    const typename P::weight* dt_bias = nullptr;  // [H]
+    const typename P::weight* a_log = nullptr;    // [H]
+    const typename P::weight* skip = nullptr;     // [H], D
+    typename P::sum* state = nullptr;             // [B, H, S, p] or null
+    typename P::activation* y = nullptr;          // [N, H, p]
+};
+
+template <class P>
+struct SsdBackwardArgs {
+    SsdArgs<P> forward;                              // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, H, p]
+    typename P::activation* grad_xbc = nullptr;      // [N, H p + 2 G S], overwritten
+    typename P::activation* grad_dt = nullptr;       // [N, H], overwritten
+    typename P::gradient* grad_dt_bias = nullptr;    // [H], added to, like the others
+    typename P::gradient* grad_a_log = nullptr;      // [H]
+    typename P::gradient* grad_skip = nullptr;       // [H]
 };
 
 }  // namespace sdepth::inline v0

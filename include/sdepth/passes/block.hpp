@@ -9,6 +9,7 @@
 #include "sdepth/passes/experts.hpp"
 #include "sdepth/passes/ffn.hpp"
 #include "sdepth/passes/linear_attention.hpp"
+#include "sdepth/passes/mamba2.hpp"
 #include "sdepth/passes/view.hpp"
 
 namespace sdepth::inline v0 {

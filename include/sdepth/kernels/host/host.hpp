@@ -19,11 +19,14 @@
 #include "sdepth/kernels/host/experts.hpp"
 #include "sdepth/kernels/host/ffn.hpp"
 #include "sdepth/kernels/host/grouped.hpp"
+#include "sdepth/kernels/host/gated_norm.hpp"
 #include "sdepth/kernels/host/linear.hpp"
 #include "sdepth/kernels/host/linear_attention.hpp"
 #include "sdepth/kernels/host/norm.hpp"
 #include "sdepth/kernels/host/rotary.hpp"
 #include "sdepth/kernels/host/route.hpp"
+#include "sdepth/kernels/host/short_conv.hpp"
+#include "sdepth/kernels/host/ssd.hpp"
 #include "sdepth/kernels/host/update.hpp"
 #include "sdepth/precision.hpp"
 
@@ -97,6 +100,13 @@ class host {
             on_host::blocked_attention_backward(team_, a);
     }
 
+    void short_conv(const ShortConvArgs<precision>& a) { on_host::short_conv<T>(team_, a); }
+    void short_conv_backward(const ShortConvBackwardArgs<precision>& a) { on_host::short_conv_backward<T>(team_, a); }
+    void gated_norm(const GatedNormArgs<precision>& a) { on_host::gated_norm<T>(team_, a); }
+    void gated_norm_backward(const GatedNormBackwardArgs<precision>& a) { on_host::gated_norm_backward<T>(team_, a); }
+    void ssd(const SsdArgs<precision>& a) { on_host::ssd<T>(team_, a); }
+    void ssd_step(const SsdArgs<precision>& a) { on_host::ssd_step<T>(team_, a); }
+    void ssd_backward(const SsdBackwardArgs<precision>& a) { on_host::ssd_backward<T>(team_, a); }
     void linear_attention(const LinearAttentionArgs<precision>& a) { on_host::linear_attention<T>(team_, a); }
     void linear_attention_step(const LinearAttentionArgs<precision>& a) { on_host::linear_attention_step<T>(team_, a); }
     void linear_attention_backward(const LinearAttentionBackwardArgs<precision>& a) {
