@@ -65,6 +65,7 @@ set(SDEPTH_HEADERS
     passes/recurrent.hpp
     passes/linear_attention.hpp
     passes/mamba2.hpp
+    passes/gated_delta.hpp
     passes/ffn.hpp
     passes/experts.hpp
     passes/block.hpp
@@ -89,6 +90,7 @@ set(SDEPTH_HEADERS
     kernels/host/short_conv.hpp
     kernels/host/gated_norm.hpp
     kernels/host/ssd.hpp
+    kernels/host/gated_delta.hpp
     kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp

@@ -29,6 +29,17 @@ using Mamba2Sparse = Model<dense + sparse<2>(mamba2_block) * 2_c + mamba2_block,
 using Mamba2ByDocument =
     Model<sparse<2, sparse_policy{.scope = selection_scope::document}>(mamba2_block) + mamba2_block, small>;
 
+using DeltaPlain = Model<gated_delta * 2_c, small>;
+using DeltaShared =
+    Model<layer<GatedDelta<gated_delta_policy{
+                    .heads = 2, .value_heads = 4, .key_dim = 3, .value_dim = 5, .conv = 2, .output_gate = false}>,
+                None, block_policy{.norm = norm_place::post}> *
+              2_c,
+          small>;
+using DeltaSparse = Model<dense + sparse<2>(gated_delta) * 2_c + gated_delta, small>;
+using DeltaByDocument =
+    Model<sparse<2, sparse_policy{.scope = selection_scope::document}>(gated_delta) + gated_delta, small>;
+
 /// Every law that is not about documents under sparse depth.
 template <class M>
 void keeps_the_laws() {
@@ -65,4 +76,17 @@ TEST_CASE("mamba-2 keeps the laws") {
 TEST_CASE("sparse depth over mamba-2 keeps the laws") {
     keeps_the_laws<Mamba2Sparse>();
     documents_are_apart<Mamba2ByDocument, short_run>();
+}
+
+TEST_CASE("gated delta rule keeps the laws") {
+    keeps_the_laws<DeltaPlain>();
+    keeps_the_laws<DeltaShared>();
+    documents_are_apart<DeltaPlain, short_run>();
+    documents_are_apart<DeltaShared, short_run>();
+    steps_repeat<DeltaPlain, short_run>();
+}
+
+TEST_CASE("sparse depth over the gated delta rule keeps the laws") {
+    keeps_the_laws<DeltaSparse>();
+    documents_are_apart<DeltaByDocument, short_run>();
 }

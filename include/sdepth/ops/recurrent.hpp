@@ -132,4 +132,40 @@ struct SsdBackwardArgs {
     typename P::gradient* grad_skip = nullptr;       // [H]
 };
 
+/// Gated delta rule: S = e^g S (I - b k k') + b v k', y = S q, with g = -exp(a_log) softplus(decay + dt_bias),
+/// b = sigmoid(strength), q and k divided by sqrt(their squares + epsilon). Value head n reads key head floor(n H / M).
+template <class P>
+struct GatedDeltaArgs {
+    batch_rows rows;      // N = rows.capacity()
+    int heads = 0;        // H
+    int value_heads = 0;  // M, a multiple of H
+    int key_dim = 0;      // a
+    int value_dim = 0;    // b
+    double epsilon = 1e-6;
+    int chunk = recurrent_chunk;                       // of the parallel form
+    const int* first = nullptr;                        // [N] or null
+    const typename P::activation* q = nullptr;         // [N, H, a]
+    const typename P::activation* k = nullptr;         // [N, H, a]
+    const typename P::activation* v = nullptr;         // [N, M, b]
+    const typename P::activation* decay = nullptr;     // [N, M]
+    const typename P::activation* strength = nullptr;  // [N, M]
+    const typename P::weight* dt_bias = nullptr;       // [M]
+    const typename P::weight* a_log = nullptr;         // [M]
+    typename P::sum* state = nullptr;                  // [B, M, a, b], S'; or null
+    typename P::activation* y = nullptr;               // [N, M, b]
+};
+
+template <class P>
+struct GatedDeltaBackwardArgs {
+    GatedDeltaArgs<P> forward;                        // y is not read
+    const typename P::activation* grad_y = nullptr;   // [N, M, b]
+    typename P::activation* grad_q = nullptr;         // [N, H, a], overwritten, like the next ones
+    typename P::activation* grad_k = nullptr;         // [N, H, a]
+    typename P::activation* grad_v = nullptr;         // [N, M, b]
+    typename P::activation* grad_decay = nullptr;     // [N, M]
+    typename P::activation* grad_strength = nullptr;  // [N, M]
+    typename P::gradient* grad_dt_bias = nullptr;     // [M], added to
+    typename P::gradient* grad_a_log = nullptr;       // [M], added to
+};
+
 }  // namespace sdepth::inline v0

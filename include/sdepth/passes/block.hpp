@@ -8,6 +8,7 @@
 #include "sdepth/passes/attention.hpp"
 #include "sdepth/passes/experts.hpp"
 #include "sdepth/passes/ffn.hpp"
+#include "sdepth/passes/gated_delta.hpp"
 #include "sdepth/passes/linear_attention.hpp"
 #include "sdepth/passes/mamba2.hpp"
 #include "sdepth/passes/view.hpp"

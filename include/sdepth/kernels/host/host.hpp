@@ -18,8 +18,9 @@
 #include "sdepth/kernels/host/expert_losses.hpp"
 #include "sdepth/kernels/host/experts.hpp"
 #include "sdepth/kernels/host/ffn.hpp"
-#include "sdepth/kernels/host/grouped.hpp"
+#include "sdepth/kernels/host/gated_delta.hpp"
 #include "sdepth/kernels/host/gated_norm.hpp"
+#include "sdepth/kernels/host/grouped.hpp"
 #include "sdepth/kernels/host/linear.hpp"
 #include "sdepth/kernels/host/linear_attention.hpp"
 #include "sdepth/kernels/host/norm.hpp"
@@ -107,6 +108,11 @@ class host {
     void ssd(const SsdArgs<precision>& a) { on_host::ssd<T>(team_, a); }
     void ssd_step(const SsdArgs<precision>& a) { on_host::ssd_step<T>(team_, a); }
     void ssd_backward(const SsdBackwardArgs<precision>& a) { on_host::ssd_backward<T>(team_, a); }
+    void gated_delta(const GatedDeltaArgs<precision>& a) { on_host::gated_delta<T>(team_, a); }
+    void gated_delta_step(const GatedDeltaArgs<precision>& a) { on_host::gated_delta_step<T>(team_, a); }
+    void gated_delta_backward(const GatedDeltaBackwardArgs<precision>& a) {
+        on_host::gated_delta_backward<T>(team_, a);
+    }
     void linear_attention(const LinearAttentionArgs<precision>& a) { on_host::linear_attention<T>(team_, a); }
     void linear_attention_step(const LinearAttentionArgs<precision>& a) { on_host::linear_attention_step<T>(team_, a); }
     void linear_attention_backward(const LinearAttentionBackwardArgs<precision>& a) {

@@ -20,6 +20,24 @@ inline bool continues(const int* first, int i, int begin) {
     return first == nullptr || first[i] < begin || (begin == 0 && first[i] == 0);
 }
 
+/// First row of i's document in a chunk of rows that begins with row `begin`.
+inline int start_in_chunk(const int* first, int i, int begin) {
+    return first == nullptr ? begin : std::max(first[i], begin);
+}
+
+/// Decays from the rows of i's document in its chunk to row i: weights[j - begin] = e^(decay_{j+1} + ... + decay_i);
+/// returns that from before the chunk, 0 where the document starts inside. Sums of numbers that are not positive, never
+/// differences of running sums: nothing overflows, and small decays survive beside large ones.
+template <class T>
+T chunk_decays(const int* first, const T* decay, int begin, int i, T* weights) {
+    T sum = 0;
+    for (int j = i; j >= start_in_chunk(first, i, begin); --j) {
+        weights[j - begin] = std::exp(sum);
+        sum += decay[j];
+    }
+    return continues(first, i, begin) ? std::exp(sum) : T{0};
+}
+
 /// Goes through a recurrence from the last row to the first, from states that it computes again: all states of a
 /// stretch of rows are kept at a time, and one at the start of each stretch.
 /// @param advance  advance(i, before, after): the state after row i; before may be after
@@ -79,32 +97,23 @@ struct decaying_head {
         }
     }
 
-    /// The same by chunks: inside a chunk each row meets each earlier one, across chunks goes the state. The decay from
-    /// one row to a later one is the exponential of a sum of numbers that are not positive, never of a difference.
+    /// The same by chunks: inside a chunk each row meets each earlier one, across chunks goes the state.
     void in_chunks(T* state, int chunk) {
         std::vector<T> weights(at(std::min(chunk, rows), 1));
         for (int begin = 0; begin < rows; begin += chunk) {
             const int last = std::min(rows, begin + chunk) - 1;
-            // Fills the decays from the rows of i's document in this chunk to i; returns that from before the chunk.
-            const auto decays_to = [&](int i) {
-                T sum = 0;
-                for (int j = i; j >= start(i, begin); --j) {
-                    weights[at(j - begin, 1)] = std::exp(sum);
-                    sum += decay[at(j, 1)];
-                }
-                return continues(first, i, begin) ? std::exp(sum) : T{0};
-            };
             for (int i = begin; i <= last; ++i) {
-                const T carried = decays_to(i);
+                const T carried = chunk_decays(first, decay.data(), begin, i, weights.data());
                 if (carried > T{0}) read_out(i, state, carried);
-                for (int j = start(i, begin); j <= i; ++j) {
+                for (int j = start_in_chunk(first, i, begin); j <= i; ++j) {
                     const T score = dot(&q[at(i, keys)], &k[at(j, keys)], keys) * weights[at(j - begin, 1)];
                     for (int c = 0; c < values; ++c) y[at(i, values) + at(c, 1)] += score * v[at(j, values) + at(c, 1)];
                 }
             }
-            const T carried = decays_to(last);
+            const T carried = chunk_decays(first, decay.data(), begin, last, weights.data());
             for (std::size_t e = 0; e < state_size(); ++e) state[e] = carried > T{0} ? carried * state[e] : T{0};
-            for (int j = start(last, begin); j <= last; ++j) add_outer(j, weights[at(j - begin, 1)], state);
+            for (int j = start_in_chunk(first, last, begin); j <= last; ++j)
+                add_outer(j, weights[at(j - begin, 1)], state);
         }
     }
 
@@ -132,8 +141,6 @@ struct decaying_head {
     }
 
   private:
-    // First row of i's document at or after row `begin`.
-    int start(int i, int begin) const { return first == nullptr ? begin : std::max(first[i], begin); }
     void advance(int i, const T* before, T* after) const {
         if (starts_document(first, i)) {
             std::fill_n(after, state_size(), T{0});
