@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -86,18 +87,26 @@ inline std::string clock_text(double seconds) {
 }
 
 inline void print_progress(const sdepth::progress& now, long long steps, double useful_per_token, double peak) {
-    std::printf(
-        "step %5lld/%lld  loss %.4f  route %.4f  norm %.2f  rate %.2e  %6.0f tok/s  %4.1f %% of peak  %s left\n",
-        now.step, steps, now.losses.language, now.losses.routing, now.losses.gradient_norm, now.rate,
-        now.tokens_per_second, 100 * now.tokens_per_second * useful_per_token / peak,
-        clock_text(now.seconds_left).c_str());
+    std::printf("step %5lld/%lld  loss %.4f  route %.4f", now.step, steps, now.losses.language, now.losses.routing);
+    if (!now.losses.experts.empty()) {
+        std::printf("  balance %.3f  most loaded %.2f x  dropped %.1f %%", now.losses.balance,
+                    sdepth::expert_load::worst_imbalance(now.losses.experts),
+                    100 * sdepth::expert_load::dropped_share(now.losses.experts));
+    }
+    std::printf("  norm %.2f  rate %.2e  %6.0f tok/s  %4.1f %% of peak  %s left\n", now.losses.gradient_norm, now.rate,
+                now.tokens_per_second, 100 * now.tokens_per_second * useful_per_token / peak,
+                clock_text(now.seconds_left).c_str());
     std::fflush(stdout);
 }
 
 /// Both rules side by side, and what the masks did beside what independent choices would do.
 template <class M>
 void print_evaluation(long long step, const sdepth::evaluation& e) {
-    std::printf("step %5lld  held-out loss %.4f nats/token (causal)", step, e.causal);
+    if constexpr (sdepth::is_causal<M>) {
+        std::printf("step %5lld  held-out loss %.4f nats/token (causal)", step, e.causal);
+    } else {
+        std::printf("step %5lld  held-out loss %.4f nats/token, by routers that see the future", step, e.top);
+    }
     if constexpr (sdepth::sparse_layers < M >> 0) {
         constexpr sdepth::independent_routing independent = sdepth::independent_reference<M>();
         const sdepth::route_report& masks = e.causal_route;
@@ -113,6 +122,10 @@ void print_evaluation(long long step, const sdepth::evaluation& e) {
         }
     }
     std::printf("\n");
+    for (const sdepth::expert_load& layer : e.experts) {
+        std::printf("            layer %lld: most loaded expert %.2f x the mean, router entropy %.3f of %.3f nats\n",
+                    layer.layer, layer.imbalance(), layer.entropy, std::log(static_cast<double>(layer.load.size())));
+    }
     std::fflush(stdout);
 }
 

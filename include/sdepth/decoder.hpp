@@ -84,7 +84,7 @@ struct decoding_memory {
 /// @tparam R  `batch` sequences, at most `seq` rows a pass, `context` tokens in all
 template <class M, class B, Run R>
 class decoder {
-    static_assert(is_causal<M>, "sdepth: a model whose routers see the future cannot decode");
+    static_assert(require_causal<M>());
     using memory = decoding_memory<M, B, R>;
     using ends = end_places<M>;
     using activation = typename B::precision::activation;

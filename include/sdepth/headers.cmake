@@ -26,6 +26,7 @@ set(SDEPTH_HEADERS
     runs.hpp
     layer.hpp
     layers/expert_policy.hpp
+    expert_load.hpp
     inert.hpp
     layers/attention.hpp
     layers/ffn.hpp
@@ -98,6 +99,7 @@ set(SDEPTH_HEADERS
     kernels/host/host.hpp
     kernels/host/depth_attention.hpp
     pipeline.hpp
+    upcycle.hpp
     decoder.hpp
     safetensors.hpp
     token_file.hpp

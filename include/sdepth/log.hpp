@@ -64,8 +64,11 @@ class json_log {
         if (!out_) throw error(path_.string() + ": cannot open it for writing; name another log");
     }
 
+    using member = std::pair<std::string_view, log_value>;
+
     /// Writes one line. Put "step" first; names must differ.
-    void write(std::initializer_list<std::pair<std::string_view, log_value>> members) {
+    void write(std::initializer_list<member> members) { write(std::span(members.begin(), members.size())); }
+    void write(std::span<const member> members) {
         std::string line;
         for (const auto& [name, value] : members)
             line.append(line.empty() ? "{" : ", ").append(json_quote(name)).append(": ").append(value.text());

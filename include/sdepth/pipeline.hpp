@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sdepth/error.hpp"
+#include "sdepth/expert_load.hpp"
 #include "sdepth/initialise.hpp"
 #include "sdepth/ops/ends.hpp"
 #include "sdepth/ops/update.hpp"
@@ -45,33 +46,6 @@ struct update_settings {
     double decay = 0.1;
     double clip = 1;     ///< largest norm of all gradients together; 0 = no clipping
     long long step = 1;  ///< counted from 1
-};
-
-/// Choices of one expert layer over some batches.
-struct expert_load {
-    long long layer = 0;          ///< number in the formula, from 0
-    long long rows = 0;           ///< rows that were routed; padding and rows that the layer skips are not
-    std::vector<long long> load;  ///< choices of each expert, before any limit
-    long long dropped = 0;        ///< choices beyond a capacity that nobody executed
-    long long moved = 0;          ///< choices beyond a capacity that were rerouted or deferred
-    double entropy = 0;           ///< of the router's distribution, mean over rows, nats
-
-    /// Largest load over the mean: 1 is even, E means collapse.
-    double imbalance() const {
-        long long most = 0, all = 0;
-        for (const long long n : load) all += n, most = n > most ? n : most;
-        return all == 0 ? 0 : static_cast<double>(most) * static_cast<double>(load.size()) / static_cast<double>(all);
-    }
-    /// Adds the same layer's choices over other batches.
-    void add(const expert_load& other) {
-        const auto mine = static_cast<double>(rows), theirs = static_cast<double>(other.rows);
-        if (rows + other.rows > 0) entropy = (entropy * mine + other.entropy * theirs) / (mine + theirs);
-        rows += other.rows;
-        load.resize(other.load.size());
-        for (std::size_t e = 0; e < load.size(); ++e) load[e] += other.load[e];
-        dropped += other.dropped;
-        moved += other.moved;
-    }
 };
 
 /// Losses of a step. The language loss and every auxiliary loss stand apart.
@@ -260,25 +234,28 @@ class pipeline {
     }
 
     /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
+    /// Does not compile for a model whose routers see the future.
     /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
     /// @param loads    set to the choices of expert layers, which drop nothing here; may be null
     template <class Observe>
     double evaluate(const batch_view& batch, selection_rule rule, Observe observe,
                     std::vector<expert_load>* loads = nullptr) {
-        forward_only(batch, rule, observe);
-        head(0, false);
-        double loss = 0;
-        read(backend_, &loss, batch_.loss, 1);
-        if (loads != nullptr) *loads = expert_loads();
-        clear_sums();
-        return loss;
+        static_assert(require_causal<M>());
+        return language_loss(batch, rule, observe, loads);
     }
     double evaluate(const batch_view& batch, selection_rule rule) {
         return evaluate(batch, rule, [](auto&&...) {});
     }
+    /// The same for a model whose routers see the future: the loss of a prediction that nobody could have made in time.
+    template <class Observe>
+    double evaluate_non_causal(const batch_view& batch, Observe observe, std::vector<expert_load>* loads = nullptr) {
+        static_assert(!is_causal<M>, "sdepth: this model is causal: call evaluate");
+        return language_loss(batch, selection_rule::top, observe, loads);
+    }
 
     /// Logits of every row, [B, L, V] in host memory, under the causal rule.
     std::vector<typename B::precision::activation> logits(const batch_view& batch) {
+        static_assert(require_causal<M>());
         forward_only(batch, selection_rule::threshold, [](auto&&...) {});
         final_norm();
         std::vector<typename B::precision::activation> out(static_cast<std::size_t>(R.batch * R.seq * M::dims.vocab));
@@ -423,10 +400,11 @@ class pipeline {
             const double z = sums[1] / (rows * static_cast<double>(expert_layers<M>));
             losses.router_z += z;
             losses.weighted_experts += F::policy.z_loss_weight * z;
-            if (F::policy.loss == balance::none) return;
-            const double mean = sums[0] / (rows * static_cast<double>(experts_before.back().balanced));
-            losses.balance += mean;
-            losses.weighted_experts += F::policy.loss_weight * mean;
+            if constexpr (F::policy.loss != balance::none) {
+                const double mean = sums[0] / (rows * static_cast<double>(experts_before.back().balanced));
+                losses.balance += mean;
+                losses.weighted_experts += F::policy.loss_weight * mean;
+            }
         });
     }
 
@@ -466,16 +444,24 @@ class pipeline {
             for (long long i = M::runs[r].times; i-- > 0;) {
                 ffn_step step = expert_step<L>(r, i, batch, true);
                 const double share = rows_ / static_cast<double>(totals.rows);
-                if constexpr (expert_layers < M >> 0) {
-                    if (step.sums != nullptr) step.z_scale = share / static_cast<double>(expert_layers<M>);
-                }
-                if constexpr (experts_before.back().balanced > 0) {
-                    step.balance_scale = share / static_cast<double>(experts_before.back().balanced);
-                }
+                constexpr detail::expert_place all = experts_before.back();
+                if constexpr (all.layers > 0) step.z_scale = share / static_cast<double>(all.layers);
+                if constexpr (all.balanced > 0) step.balance_scale = share / static_cast<double>(all.balanced);
                 with_layer<L>(
                     r, i, [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i), step); });
             }
         });
+    }
+    template <class Observe>
+    double language_loss(const batch_view& batch, selection_rule rule, Observe observe,
+                         std::vector<expert_load>* loads) {
+        forward_only(batch, rule, observe);
+        head(0, false);
+        double loss = 0;
+        read(backend_, &loss, batch_.loss, 1);
+        if (loads != nullptr) *loads = expert_loads();
+        clear_sums();
+        return loss;
     }
     template <class Observe>
     void forward_only(const batch_view& batch, selection_rule rule, Observe observe) {

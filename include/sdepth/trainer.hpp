@@ -7,8 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,10 +41,11 @@ struct training_settings {
 
 /// Held-out losses of one evaluation, nats a token, each over every held-out token once.
 struct evaluation {
-    double causal = 0;          ///< under the deployable threshold rule
+    double causal = 0;          ///< under the deployable threshold rule; not a number where routers see the future
     double top = 0;             ///< under the training rule, which sees the future
     route_report causal_route;  ///< masks of the pass under the threshold rule
     route_report top_route;     ///< masks of the pass under the training rule
+    std::vector<expert_load> experts;  ///< choices of expert layers in the causal pass, or the only one
     std::int64_t tokens = 0;
 
     double gap() const { return causal - top; }
@@ -81,9 +85,41 @@ void observe_layer(Pipeline& pipeline, route_observer& observer, const token_bat
     observer.observe(layer, sequences, length, length, ids.data(), live.data(), logits.data(), batch.live.data());
 }
 
+inline void add_loads(std::vector<expert_load>& all, const std::vector<expert_load>& more) {
+    all.resize(more.size());
+    for (std::size_t i = 0; i < more.size(); ++i) all[i].layer = more[i].layer, all[i].add(more[i]);
+}
+
+// Adds what a log line says about expert layers, in order; nothing where there are none. `expert_load` joins the lists
+// of all layers, `experts_of_layer` numbers each.
+inline void append_loads(std::vector<json_log::member>& line, const std::vector<expert_load>& loads) {
+    if (loads.empty()) return;
+    std::vector<double> imbalance, entropy;
+    std::vector<long long> layer, experts, load, dropped, moved;
+    for (const expert_load& of : loads) {
+        layer.push_back(of.layer);
+        experts.push_back(std::ssize(of.load));
+        load.insert(load.end(), of.load.begin(), of.load.end());
+        imbalance.push_back(of.imbalance());
+        entropy.push_back(of.entropy);
+        dropped.push_back(of.dropped);
+        moved.push_back(of.moved);
+    }
+    const auto list = [&]<class T>(std::string_view name, const std::vector<T>& of) {
+        line.emplace_back(name, std::span<const T>(of));
+    };
+    list("expert_layer", layer);
+    list("experts_of_layer", experts);
+    list("expert_load", load);
+    list("expert_imbalance", imbalance);
+    list("expert_entropy", entropy);
+    list("expert_dropped", dropped);
+    list("expert_moved", moved);
+}
+
 }  // namespace detail
 
-/// Evaluates a pipeline on a whole text.
+/// Evaluates a pipeline on a whole text. A model whose routers see the future has a loss under the training rule only.
 template <class Pipeline>
 evaluation evaluate(Pipeline& pipeline, const corpus& text, document_end end = document_end::next) {
     using M = typename Pipeline::model;
@@ -92,22 +128,34 @@ evaluation evaluate(Pipeline& pipeline, const corpus& text, document_end end = d
     const validation_batches batches(text, layout);
     evaluation out;
     token_batch batch;
+    constexpr selection_rule counted = is_causal<M> ? selection_rule::threshold : selection_rule::top;
     const auto pass = [&](selection_rule rule, double& loss, route_report& route) {
         route_observer observer;
         out.tokens = 0;
         for (std::uint64_t i = 0; i < batches.count(); ++i) {
             batches.fill(i, batch);
             out.tokens += batch.targets_count;
-            loss += pipeline.evaluate(view_of(batch), rule, [&](long long layer, const auto& saved) {
+            const auto observe = [&](long long layer, const auto& saved) {
                 detail::observe_layer(pipeline, observer, batch, layer, saved);
-            });
+            };
+            std::vector<expert_load> loads;
+            if constexpr (is_causal<M>) {
+                loss += pipeline.evaluate(view_of(batch), rule, observe, &loads);
+            } else {
+                loss += pipeline.evaluate_non_causal(view_of(batch), observe, &loads);
+            }
             observer.end_batch();
+            if (rule == counted) detail::add_loads(out.experts, loads);
         }
         loss /= static_cast<double>(out.tokens);
         route = observer.report();
     };
-    pass(selection_rule::threshold, out.causal, out.causal_route);
-    if (sparse_layers<M> == 0) {
+    if constexpr (is_causal<M>) {
+        pass(selection_rule::threshold, out.causal, out.causal_route);
+    } else {
+        out.causal = std::numeric_limits<double>::quiet_NaN();
+    }
+    if (is_causal<M> && sparse_layers<M> == 0) {
         out.top = out.causal;
     } else {
         pass(selection_rule::top, out.top, out.top_route);
@@ -231,7 +279,13 @@ class trainer {
             for (const int live : batch.live) totals.rows += live;
         }
         if (totals.targets == 0) throw error("step " + std::to_string(at_.step + 1) + ": no token has a target");
-        for (const token_batch& batch : micro_) pipeline_.accumulate(view_of(batch), totals);
+        for (int m = 0; m < micro_batches; ++m) {
+            const token_batch& batch = micro_[static_cast<std::size_t>(m)];
+            batch_view view = view_of(batch);
+            view.seed = settings_.seed;
+            view.first = static_cast<std::uint64_t>((at_.step * micro_batches + m) * run_sizes.batch * run_sizes.seq);
+            pipeline_.accumulate(view, totals);
+        }
 
         const cosine_schedule schedule{.peak = settings_.rate, .steps = at_.steps};
         progress now{.step = at_.step + 1, .losses = {}, .rate = schedule.at(at_.step)};
@@ -250,30 +304,39 @@ class trainer {
     }
 
     static void write(json_log& log, const progress& now) {
-        log.write({{"step", now.step - 1},
-                   {"loss", now.losses.language},
-                   {"route_loss", now.losses.routing},
-                   {"gradient_norm", now.losses.gradient_norm},
-                   {"learning_rate", now.rate},
-                   {"tokens_per_second", now.tokens_per_second}});
+        std::vector<json_log::member> line{{"step", now.step - 1},
+                                           {"loss", now.losses.language},
+                                           {"route_loss", now.losses.routing},
+                                           {"gradient_norm", now.losses.gradient_norm},
+                                           {"learning_rate", now.rate},
+                                           {"tokens_per_second", now.tokens_per_second}};
+        if (!now.losses.experts.empty()) {
+            line.emplace_back("balance_loss", now.losses.balance);
+            line.emplace_back("z_loss", now.losses.router_z);
+            detail::append_loads(line, now.losses.experts);
+        }
+        log.write(line);
     }
     void write(json_log& log, const evaluation& result) const {
         const route_report& causal = result.causal_route;
         constexpr independent_routing reference = independent_reference<M>();
-        log.write({{"step", at_.step - 1},
-                   {"causal_loss", result.causal},
-                   {"top_loss", result.top},
-                   {"gap", result.gap()},
-                   {"held_out_tokens", result.tokens},
-                   {"agreement", result.top_route.agreement},
-                   {"chosen_disagreement", disagreement_among_chosen(result.top_route.agreement, reference.sparsity)},
-                   {"rate", causal.rate},
-                   {"coverage", causal.coverage},
-                   {"coverage_if_independent", reference.coverage()},
-                   {"jaccard", causal.jaccard},
-                   {"jaccard_if_independent", reference.jaccard()},
-                   {"updates", std::span<const double>(causal.updates)},
-                   {"rate_of_layer", std::span<const double>(causal.rate_of_layer)}});
+        std::vector<json_log::member> line{
+            {"step", at_.step - 1},
+            {"causal_loss", result.causal},
+            {"top_loss", result.top},
+            {"gap", result.gap()},
+            {"held_out_tokens", result.tokens},
+            {"agreement", result.top_route.agreement},
+            {"chosen_disagreement", disagreement_among_chosen(result.top_route.agreement, reference.sparsity)},
+            {"rate", causal.rate},
+            {"coverage", causal.coverage},
+            {"coverage_if_independent", reference.coverage()},
+            {"jaccard", causal.jaccard},
+            {"jaccard_if_independent", reference.jaccard()},
+            {"updates", std::span<const double>(causal.updates)},
+            {"rate_of_layer", std::span<const double>(causal.rate_of_layer)}};
+        detail::append_loads(line, result.experts);
+        log.write(line);
     }
 
     Pipeline& pipeline_;

@@ -364,3 +364,63 @@ TEST_CASE("text of a larger vocabulary than the model's is refused") {
     CHECK(contains(message_of([&] { trainer(model.model, whole, whole, training_settings{}); }),
                    "vocabulary of 256, the model one of 100"));
 }
+
+TEST_CASE("expert layers: loads of both phases in the log, biases in the files, noise of a resumed run") {
+    constexpr Dims sizes{
+        .width = 16, .head_dim = 8, .heads = 2, .kv_heads = 1, .ffn = 24, .expert_ffn = 8, .vocab = 256};
+    constexpr moe_policy noisy{.steering = true, .capacity = 1, .noisy = true};
+    using M = Model<moe<4, 2, noisy> + dense, sizes>;
+    const temporary_folder folder;
+    const corpus train_text = written(folder, "train.txt", 40), held_out = written(folder, "held.txt", 5);
+    training_settings settings{.steps = 6, .sequences = 4, .evaluate_every = 3, .save_every = 3};
+    settings.log = folder.path() / "log.jsonl";
+    training_of<M> whole, stopped, resumed;
+    {
+        trainer training(whole.model, train_text, held_out, settings);
+        training.start();
+        run_to_end(training, 6);
+    }
+    std::ifstream log(settings.log);
+    int steps = 0, evaluations = 0;
+    for (std::string line; std::getline(log, line);) {
+        const bool step = contains(line, "\"balance_loss\"");
+        ++(step ? steps : evaluations);
+        CHECK(contains(line, "\"experts_of_layer\": [4]"));
+        CHECK(contains(line, "\"expert_imbalance\""));
+        CHECK(contains(line, "\"expert_entropy\""));
+        CHECK(contains(line, "\"expert_dropped\": [0]") == !step);  // evaluation drops nothing
+        CHECK(contains(line, "\"z_loss\"") == step);
+    }
+    CHECK((steps == 6 && evaluations == 2));
+
+    settings.log.clear();
+    settings.checkpoint = folder.path() / "half.safetensors";
+    {
+        trainer training(stopped.model, train_text, held_out, settings);
+        training.start();
+        run_to_end(training, 3);
+    }
+    trainer training(resumed.model, train_text, held_out, settings);
+    training.resume(settings.checkpoint);
+    CHECK(resumed.weights() == stopped.weights());
+    run_to_end(training, 6);
+    CHECK(resumed.weights() == whole.weights());
+    for_each_file_tensor<M>([&](const file_tensor& t) {
+        if (t.row->tensor.use == role::expert_bias) CHECK(whole.model.parameters().weights[t.offset] != 0);
+    });
+}
+
+TEST_CASE("a model whose routers see the future has a loss under its training rule alone") {
+    constexpr Dims sizes{
+        .width = 16, .head_dim = 8, .heads = 2, .kv_heads = 1, .ffn = 24, .expert_ffn = 8, .vocab = 256};
+    constexpr moe_policy choosing{.choice = expert_choice::by_expert, .loss = balance::none};
+    using M = Model<moe<4, 2, choosing> + dense, sizes>;
+    const temporary_folder folder;
+    training_of<M> run;
+    run.model.initialise(1);
+    const evaluation e = evaluate(run.model, written(folder, "held.txt", 5));
+    CHECK(std::isnan(e.causal));
+    CHECK(e.top > 4);
+    REQUIRE(e.experts.size() == 1);
+    CHECK(e.experts[0].imbalance() == 1);
+}

@@ -361,9 +361,11 @@ struct ffn_pass<Experts<E, K, P>> {
 
     // ---- the shared experts, one after another ----
 
-    // Tensor of copy i, of `copies` that lie together.
+    static constexpr long long copies = P.shared > 0 ? P.shared : 1;  // divides where there are none, too
+
+    // Tensor of copy i, of those that lie together.
     static tensor_place copy_of(tensor_place all, long long i) {
-        return {all.offset + i * (all.elements / P.shared), all.elements / P.shared};
+        return {all.offset + i * (all.elements / copies), all.elements / copies};
     }
     template <class A>
     static A* of_copy(const Dims& d, const batch_rows& rows, A* hidden, long long i) {
@@ -396,7 +398,7 @@ struct ffn_pass<Experts<E, K, P>> {
                                 typename B::precision::activation* grad_x) {
         typename B::precision::activation* none = nullptr;
         // Gradients of a copy lie as the weights do: the region mirrors whole tensors.
-        const auto gradient = [&](tensor_place all) { return w.gradient(all) + i * (all.elements / P.shared); };
+        const auto gradient = [&](tensor_place all) { return w.gradient(all) + i * (all.elements / copies); };
         backend.swiglu(shared_middle(d, rows, s, i, t.shared_act));
         backend.linear_backward({.forward = shared_out(d, w, rows, i, t.shared_act, none),
                                  .grad_y = grad_f,
