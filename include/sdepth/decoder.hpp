@@ -67,12 +67,15 @@ struct decoding_memory {
         take(layer, plan<M, B, R>::evaluation_bytes);
         take(state, state_bytes);
     }
-    static constexpr long long bytes = [] {
-        carver count_only;
-        decoding_memory{}.carve(count_only);
-        return count_only.bytes();
-    }();
 };
+
+/// Its size.
+template <class M, class B, Run R>
+inline constexpr long long decoding_bytes = [] {
+    carver count_only;
+    decoding_memory<M, B, R>{}.carve(count_only);
+    return count_only.bytes();
+}();
 
 /// Extends sequences token by token, or many tokens at once.
 ///
@@ -96,7 +99,7 @@ class decoder {
     using backend_type = B;
 
     explicit decoder(B& backend)
-        : backend_(backend), arena_(backend.allocate(static_cast<std::size_t>(memory::bytes))) {
+        : backend_(backend), arena_(backend.allocate(static_cast<std::size_t>(decoding_bytes<M, B, R>))) {
         carver take(arena_.data());
         memory_.carve(take);
         parameters_.weights = memory_.weights;
