@@ -44,6 +44,12 @@ using Base = MoE<4, 1,
                             .renormalise = false,
                             .choice = expert_choice::balanced,
                             .loss = balance::none}>;
+using Hybrid =
+    Model<layer<LinearAttention<>, Experts<4, 2>> +
+              sparse<2>(
+                  layer<Mamba2<mamba2_policy{.state = 3, .head_dim = 4}>, Experts<4, 2, moe_policy{.shared = 1}>>) +
+              dense,
+          with_experts>;
 using LoopedExperts = Model<loop<2>(moe<3, 2, steered_policy> * 2_c) + dense, with_experts>;
 
 }  // namespace laws

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The laws for capacities, noise and experts that choose; what an optimiser step counts, and when.
+#include <algorithm>
+#include <cstddef>
+
 #include "laws/expert_models.hpp"
 #include "laws/pipeline_laws.hpp"
 
@@ -30,7 +33,48 @@ std::vector<double> step_of() {
     return all;
 }
 
+// Memory that starts as NaN everywhere.
+struct poisoned_host : host<double> {
+    using host<double>::host;
+    memory allocate(std::size_t bytes) {
+        memory all = host<double>::allocate(bytes);
+        std::fill_n(all.data(), bytes, std::byte{0xff});
+        return all;
+    }
+};
+
+// Gradients of a step from first values, where biases send every row to the first two experts.
+template <class M, class Backend>
+std::vector<double> collapsed_step() {
+    Backend backend(1);
+    pipeline<M, Backend, short_run> model(backend);
+    model.initialise(1);
+    for_each_file_tensor<M>([&](const file_tensor& t) {
+        for (long long i = 0; i < t.elements; ++i) {
+            if (t.row->tensor.use == role::expert_bias) model.parameters().weights[t.offset + i] = i < 2 ? 10 : 0;
+        }
+    });
+    const auto batch = random_batch::of<M, short_run>(3, true);
+    model.accumulate(batch.view(true), batch.totals);
+    model.evaluate(batch.view(true), selection_rule::threshold);
+    for_each_file_tensor<M>([&](const file_tensor& t) {
+        const bool third = t.name.find("experts.2.") != std::string::npos && t.name.find("shared") == std::string::npos;
+        if (!third) return;
+        const long long all = t.row->tensor.elements().value();
+        const double* grad = model.parameters().gradients + mirrored<M>(t.row->offset, all) + 2 * t.elements;
+        for (long long i = 0; i < t.elements; ++i) CHECK(grad[i] == 0);
+    });
+    return {model.parameters().gradients, model.parameters().gradients + tensor_table<M>.elements};
+}
+
 }  // namespace
+
+TEST_CASE("expert routing: nobody reads memory that nobody wrote; an expert without rows has no gradient") {
+    // The expert layer stands alone in its run, so its tensors start at the row's offset.
+    CHECK(collapsed_step<Steered, poisoned_host>() == collapsed_step<Steered, host<double>>());
+    using SteeredInSparse = Model<dense + sparse<2>(moe<6, 2, steered_policy>) + dense, with_experts>;
+    CHECK(collapsed_step<SteeredInSparse, poisoned_host>() == collapsed_step<SteeredInSparse, host<double>>());
+}
 
 TEST_CASE("expert routing: gradients agree with differences") {
     for (const bool packed : {false, true}) {

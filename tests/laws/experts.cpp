@@ -14,6 +14,7 @@ TEST_CASE("experts: gradients agree with differences") {
         gradients_agree<Steered, short_run>(packed);
         gradients_agree<Switched, short_run>(packed);
         gradients_agree<SparseExperts, short_run>(packed);
+        gradients_agree<Hybrid, short_run>(packed);
     }
 }
 
@@ -22,6 +23,7 @@ TEST_CASE("experts: no suffix reaches a prefix") {
     prefix_is_independent<Steered, short_run>();
     prefix_is_independent<Switched, short_run>();
     prefix_is_independent<SparseExperts, short_run>();
+    prefix_is_independent<Hybrid, short_run>();
 }
 
 TEST_CASE("experts: packed documents do not see each other") {
@@ -38,4 +40,5 @@ TEST_CASE("experts: decoding equals evaluation") {
     decoding_equals_evaluation<Mixtral, short_run>();
     decoding_equals_evaluation<Steered, short_run>();
     decoding_equals_evaluation<SparseExperts, short_run>();
+    decoding_equals_evaluation<Hybrid, short_run>();
 }
