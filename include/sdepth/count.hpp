@@ -436,7 +436,8 @@ constexpr state_counts count_state() {
 
 template <class M, Run R, state_precision P>
 constexpr auto count_state_if_valid() {
-    if constexpr (M::valid) {
+    static_assert(!M::valid || R.seq >= 1, "sdepth: state needs a length: set Run::seq");
+    if constexpr (M::valid && R.seq >= 1) {
         return count_state<M, R, P>();
     } else {
         return inert_state_counts{};

@@ -29,6 +29,12 @@ constexpr bool lacks_member() {
                   "sdepth: not a layer: add the member named here to the type; layer.hpp lists them all");
     return true;
 }
+template <long long layer, part_fault fault>
+constexpr bool parts_fit() {
+    static_assert(fault == part_fault::none,
+                  "sdepth: layer<Mixer, Ffn> takes one mixer and one feed-forward part, of which one may be None");
+    return true;
+}
 template <long long layer, long long times>
 constexpr bool repeat_of_nothing() {
     static_assert(holds<layer, times>,
@@ -186,6 +192,8 @@ constexpr bool report() {
         return not_a_formula<layer>();
     } else if constexpr (broken == rule::lacks_member) {
         return lacks_member<layer, typename lack_of<Layer>::type, static_cast<layer_member>(a)>();
+    } else if constexpr (broken == rule::parts_fit) {
+        return parts_fit<layer, static_cast<part_fault>(a)>();
     } else if constexpr (broken == rule::repeat_of_nothing) {
         return repeat_of_nothing<layer, a>();
     } else if constexpr (broken == rule::too_many_runs) {

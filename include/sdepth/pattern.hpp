@@ -75,7 +75,8 @@ struct repeated<P, 1> {
 };
 template <class P, long long M, long long N>
 struct repeated<Repeat<P, M>, N> {
-    using type = Repeat<P, (count(M) * count(N)).value()>;
+    // A factor below one stays visible to the check, whatever the other is.
+    using type = Repeat < P, M < 1 ? M : N<1 ? N : (count(M) * count(N)).value()>;
 };
 template <class P, long long M>
 struct repeated<Repeat<P, M>, 1> {

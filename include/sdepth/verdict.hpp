@@ -11,6 +11,7 @@ enum class rule {
     none,
     not_a_formula,              ///< Model of something else than layers joined by + and *
     lacks_member,               ///< a layer type lacks a member of `layer.hpp`
+    parts_fit,                  ///< a block whose parts are not one mixer and one feed-forward part
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
     size_not_positive,          ///< a size that a layer needs is missing or not positive
@@ -37,6 +38,9 @@ enum class rule {
 
 /// Names a size of `Dims` or of a policy, in `rule::size_not_positive`.
 enum class size_name { width, head_dim, heads, kv_heads, ffn, expert_ffn, vocab, state, conv, expand, shared_ffn };
+
+/// What is wrong with the parts of a block, in `rule::parts_fit`.
+enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none };
 
 /// The first broken rule, or none. `layer` counts from 1 in the unrolled stack, 0 = not about a layer; a and b are the
 /// offending numbers in the order in which the rule's reporter names them.

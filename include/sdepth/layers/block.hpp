@@ -23,7 +23,21 @@ struct block_policy {
     friend constexpr bool operator==(const block_policy&, const block_policy&) = default;
 };
 
-/// x += mixer(norm x); x += ffn(norm x). Either part may be `None`.
+namespace detail {
+
+// A mixer has all members of a feed-forward part and more, so only its `mixing` tells the two apart.
+template <class Mixer, class Ffn>
+constexpr part_fault fault_of_parts() {
+    constexpr bool no_ffn = std::is_same_v<Ffn, None>;
+    if (std::is_same_v<Mixer, None> && no_ffn) return part_fault::both_are_none;
+    if (std::is_base_of_v<layer_base, Mixer> || std::is_base_of_v<layer_base, Ffn>) return part_fault::part_is_a_layer;
+    return !no_ffn && requires(Dims d) { Ffn::mixing(d); }
+    ? part_fault::ffn_is_a_mixer : part_fault::none;
+}
+
+}  // namespace detail
+
+/// x += mixer(norm x); x += ffn(norm x). One part may be `None`.
 template <class Mixer, class Ffn, block_policy P = block_policy{}>
 struct Block : layer_base {
     using mixer = Mixer;
@@ -51,7 +65,12 @@ struct Block : layer_base {
     }
     static constexpr mixing_work mixing(const Dims& d) { return Mixer::mixing(d); }
     static constexpr state_size state(const Dims& d) { return Mixer::state(d); }
-    static constexpr verdict check(const Dims& d) { return detail::first_broken(Mixer::check(d), Ffn::check(d)); }
+    static constexpr verdict check(const Dims& d) {
+        constexpr part_fault fault = detail::fault_of_parts<Mixer, Ffn>();
+        return detail::first_broken(
+            detail::require(fault == part_fault::none, rule::parts_fit, static_cast<long long>(fault)), Mixer::check(d),
+            Ffn::check(d));
+    }
 
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {

@@ -166,12 +166,14 @@ struct Mamba2 {
     static constexpr verdict check(const Dims& d) {
         using detail::require;
         using detail::require_size;
-        return detail::first_broken(
-            require_size(P.state, size_name::state), require_size(P.conv, size_name::conv),
-            require_size(P.expand, size_name::expand), require_size(P.head_dim, size_name::head_dim),
-            require_size(P.groups, size_name::heads),
-            require(channels(d) % P.head_dim == 0, rule::channels_divide_heads, channels(d), P.head_dim),
-            require(heads(d) % P.groups == 0, rule::channels_divide_heads, heads(d), P.groups));
+        return detail::first_broken(require_size(P.state, size_name::state), require_size(P.conv, size_name::conv),
+                                    require_size(P.expand, size_name::expand),
+                                    require_size(P.head_dim, size_name::head_dim),
+                                    require_size(P.groups, size_name::heads),
+                                    require(P.head_dim > 0 && channels(d) % P.head_dim == 0,
+                                            rule::channels_divide_heads, channels(d), P.head_dim),
+                                    require(P.head_dim > 0 && P.groups > 0 && heads(d) % P.groups == 0,
+                                            rule::channels_divide_heads, P.head_dim > 0 ? heads(d) : 0, P.groups));
     }
 
     template <class Sink>
@@ -315,8 +317,8 @@ struct GatedDelta {
         return detail::first_broken(
             require_size(heads(d), size_name::heads), require_size(key_dim(d), size_name::head_dim),
             require_size(value_dim(d), size_name::head_dim), require_size(P.conv, size_name::conv),
-            detail::require(value_heads(d) > 0 && value_heads(d) % heads(d) == 0, rule::channels_divide_heads,
-                            value_heads(d), heads(d)));
+            detail::require(heads(d) > 0 && value_heads(d) > 0 && value_heads(d) % heads(d) == 0,
+                            rule::channels_divide_heads, value_heads(d), heads(d)));
     }
 
     template <class Sink>
