@@ -68,6 +68,7 @@ set(SDEPTH_HEADERS
     passes/mamba2.hpp
     passes/gated_delta.hpp
     passes/ffn.hpp
+    passes/shared_experts.hpp
     passes/experts.hpp
     passes/block.hpp
     passes/layer.hpp

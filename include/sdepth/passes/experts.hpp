@@ -4,8 +4,8 @@
 
 #include "sdepth/layers/experts.hpp"
 #include "sdepth/ops/experts.hpp"
-#include "sdepth/ops/norm.hpp"
 #include "sdepth/passes/ffn.hpp"
+#include "sdepth/passes/shared_experts.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -13,6 +13,7 @@ template <long long E, long long K, moe_policy P>
 struct ffn_pass<Experts<E, K, P>> {
     static constexpr long long experts = E;
     static constexpr moe_policy policy = P;
+    using shared_pass = shared_experts_pass<Experts<E, K, P>>;
     static constexpr int ways = static_cast<int>(P.choice == expert_choice::by_expert ? E : K);
     /// Rows that all experts together execute at most, of n.
     static constexpr long long slots(long long n) {
@@ -36,10 +37,9 @@ struct ffn_pass<Experts<E, K, P>> {
         int* offsets = nullptr;     // [E + 1]
         int* wanted = nullptr;      // [B, E]
         // Hidden rows.
-        activation* gate = nullptr;         // [S, de]
-        activation* up = nullptr;           // [S, de]
-        activation* shared_gate = nullptr;  // [shared, rows, ds]
-        activation* shared_up = nullptr;
+        activation* gate = nullptr;  // [S, de]
+        activation* up = nullptr;    // [S, de]
+        typename shared_pass::template saved<B> shared;
 
         constexpr void carve(carver& keep, carver& hidden, const Dims& d, const extents& e) {
             const long long rows = e.own_rows();
@@ -56,29 +56,23 @@ struct ffn_pass<Experts<E, K, P>> {
             keep(wanted, e.batch * E);
             hidden(gate, slots(rows) * d.expert_ffn);
             hidden(up, slots(rows) * d.expert_ffn);
-            if (P.shared > 0) {
-                hidden(shared_gate, P.shared * rows * shared_width(d));
-                hidden(shared_up, P.shared * rows * shared_width(d));
-            }
+            shared.carve(hidden, d, e);
         }
     };
     template <class B>
     struct scratch {
         using activation = typename B::precision::activation;
         using sum = typename B::precision::sum;
-        activation* x = nullptr;                 // [S, d], inputs of the experts; in the backward last their gradient
-        activation* y = nullptr;                 // [S, d], outputs, or their gradient
-        activation* act = nullptr;               // [S, de]
-        activation* grad_gate = nullptr;         // [S, de]
-        activation* grad_up = nullptr;           // [S, de], first the gradient of act
-        sum* grad_weights = nullptr;             // [rows, W]
-        sum* grad_logits = nullptr;              // [rows, E], of the logits that choose
-        sum* grad_clean = nullptr;               // [rows, E], noisy routers only: before the noise
-        sum* grad_spread = nullptr;              // [rows, E], the same
-        activation* shared_act = nullptr;        // [rows, ds]
-        activation* shared_grad_gate = nullptr;  // [rows, ds]
-        activation* shared_grad_up = nullptr;    // [rows, ds]
-        activation* shared_y = nullptr;          // [rows, d]
+        activation* x = nullptr;          // [S, d], inputs of the experts; in the backward last their gradient
+        activation* y = nullptr;          // [S, d], outputs, or their gradient
+        activation* act = nullptr;        // [S, de]
+        activation* grad_gate = nullptr;  // [S, de]
+        activation* grad_up = nullptr;    // [S, de], first the gradient of act
+        sum* grad_weights = nullptr;      // [rows, W]
+        sum* grad_logits = nullptr;       // [rows, E], of the logits that choose
+        sum* grad_clean = nullptr;        // [rows, E], noisy routers only: before the noise
+        sum* grad_spread = nullptr;       // [rows, E], the same
+        typename shared_pass::template scratch<B> shared;
 
         constexpr void carve(carver& take, const Dims& d, const extents& e) {
             const long long rows = e.own_rows();
@@ -93,12 +87,7 @@ struct ffn_pass<Experts<E, K, P>> {
                 take(grad_clean, rows * E);
                 take(grad_spread, rows * E);
             }
-            if (P.shared > 0) {
-                take(shared_act, rows * shared_width(d));
-                take(shared_grad_gate, rows * shared_width(d));
-                take(shared_grad_up, rows * shared_width(d));
-                take(shared_y, rows * d.width);
-            }
+            shared.carve(take, d, e);
         }
     };
 
@@ -109,10 +98,7 @@ struct ffn_pass<Experts<E, K, P>> {
         backend.gather_slots(gathered<B>(d, rows, s, x, t.x));
         backend.grouped_linear(in_product(d, w, s, t.x, View::at("mlp.experts.{e}.gate_proj.weight"), s.gate));
         backend.grouped_linear(in_product(d, w, s, t.x, View::at("mlp.experts.{e}.up_proj.weight"), s.up));
-        for (long long i = 0; i < P.shared; ++i) {
-            backend.linear(shared_in(d, w, rows, i, x, shared_gate_at<View>, of_copy(d, rows, s.shared_gate, i)));
-            backend.linear(shared_in(d, w, rows, i, x, shared_up_at<View>, of_copy(d, rows, s.shared_up, i)));
-        }
+        shared_pass::hidden(backend, d, w, rows, x, s.shared);
     }
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
@@ -122,12 +108,7 @@ struct ffn_pass<Experts<E, K, P>> {
         hidden(backend, d, w, rows, x, s, t);
         backend.weighted_swiglu(middle<B>(d, rows, s, t.act));
         backend.grouped_linear(out_product(d, w, s, t.act, t.y));
-        for (long long i = 0; i < P.shared; ++i) {
-            backend.swiglu(shared_middle<B>(d, rows, s, i, t.shared_act));
-            auto* y = i == 0 ? f : t.shared_y;
-            backend.linear(shared_out(d, w, rows, i, t.shared_act, y));
-            if (i > 0) backend.add({.rows = rows, .width = width(d), .x = f, .a = y, .sum = f});
-        }
+        shared_pass::forward(backend, d, w, rows, s.shared, t.shared, f);
         backend.combine_slots(combined<B>(d, rows, s, P.shared > 0, t.y, f));
     }
     /// @param grad_x  [rows, d], overwritten
@@ -160,20 +141,13 @@ struct ffn_pass<Experts<E, K, P>> {
         back(View::at("mlp.experts.{e}.gate_proj.weight"), t.grad_gate, false);
         back(View::at("mlp.experts.{e}.up_proj.weight"), t.grad_up, true);
         backend.combine_slots(combined<B>(d, rows, s, false, t.y, grad_x));
-        for (long long i = 0; i < P.shared; ++i) shared_backward(backend, d, w, rows, i, x, s, t, grad_f, grad_x);
+        shared_pass::backward(backend, d, w, rows, x, s.shared, t.shared, grad_f, grad_x);
         router_backward(backend, d, w, rows, x, s, t, grad_x, step);
     }
 
   private:
     static constexpr double factor = P.capacity > 0 ? P.capacity : 1;  // of experts that choose
-    static constexpr long long shared_width(const Dims& d) { return Experts<E, K, P>::shared_width(d); }
     static constexpr int width(const Dims& d) { return static_cast<int>(d.width); }
-    template <class View>
-    static constexpr tensor_place shared_gate_at = View::at("mlp.shared_experts.{e}.gate_proj.weight");
-    template <class View>
-    static constexpr tensor_place shared_up_at = View::at("mlp.shared_experts.{e}.up_proj.weight");
-    template <class View>
-    static constexpr tensor_place shared_down_at = View::at("mlp.shared_experts.{e}.down_proj.weight");
 
     // ---- the router ----
 
@@ -357,66 +331,6 @@ struct ffn_pass<Experts<E, K, P>> {
     template <class View, class S, class A>
     static auto out_product(const Dims& d, const View& w, const S& s, const A* x, A* y) {
         return grouped(w, s, View::at("mlp.experts.{e}.down_proj.weight"), d.expert_ffn, d.width, x, y);
-    }
-
-    // ---- the shared experts, one after another ----
-
-    static constexpr long long copies = P.shared > 0 ? P.shared : 1;  // divides where there are none, too
-
-    // Tensor of copy i, of those that lie together.
-    static tensor_place copy_of(tensor_place all, long long i) {
-        return {all.offset + i * (all.elements / copies), all.elements / copies};
-    }
-    template <class A>
-    static A* of_copy(const Dims& d, const batch_rows& rows, A* hidden, long long i) {
-        return hidden + i * rows.capacity() * shared_width(d);
-    }
-    template <class View, class A>
-    static auto shared_in(const Dims& d, const View& w, const batch_rows& rows, long long i, const A* x,
-                          tensor_place weight, A* y) {
-        return detail::ffn_linear<typename View::precision>(rows, d.width, shared_width(d), x, w, copy_of(weight, i),
-                                                            tensor_place{}, y);
-    }
-    template <class View, class A>
-    static auto shared_out(const Dims& d, const View& w, const batch_rows& rows, long long i, const A* x, A* y) {
-        return detail::ffn_linear<typename View::precision>(rows, shared_width(d), d.width, x, w,
-                                                            copy_of(shared_down_at<View>, i), tensor_place{}, y);
-    }
-    template <class B>
-    static SwigluArgs<typename B::precision> shared_middle(const Dims& d, const batch_rows& rows, const saved<B>& s,
-                                                           long long i, typename B::precision::activation* act) {
-        return {.rows = rows,
-                .hidden = static_cast<int>(shared_width(d)),
-                .gate = of_copy(d, rows, s.shared_gate, i),
-                .up = of_copy(d, rows, s.shared_up, i),
-                .act = act};
-    }
-    template <class B, class View>
-    static void shared_backward(B& backend, const Dims& d, const View& w, const batch_rows& rows, long long i,
-                                const typename B::precision::activation* x, const saved<B>& s, const scratch<B>& t,
-                                const typename B::precision::activation* grad_f,
-                                typename B::precision::activation* grad_x) {
-        typename B::precision::activation* none = nullptr;
-        // Gradients of a copy lie as the weights do: the region mirrors whole tensors.
-        const auto gradient = [&](tensor_place all) { return w.gradient(all) + i * (all.elements / copies); };
-        backend.swiglu(shared_middle(d, rows, s, i, t.shared_act));
-        backend.linear_backward({.forward = shared_out(d, w, rows, i, t.shared_act, none),
-                                 .grad_y = grad_f,
-                                 .grad_x = t.shared_grad_up,
-                                 .grad_weight = gradient(shared_down_at<View>)});
-        backend.swiglu_backward({.forward = shared_middle(d, rows, s, i, none),
-                                 .grad_act = t.shared_grad_up,
-                                 .grad_gate = t.shared_grad_gate,
-                                 .grad_up = t.shared_grad_up});
-        const auto back = [&](tensor_place weight, const auto* grad_y) {
-            backend.linear_backward({.forward = shared_in(d, w, rows, i, x, weight, none),
-                                     .grad_y = grad_y,
-                                     .grad_x = grad_x,
-                                     .adds_to_grad_x = true,
-                                     .grad_weight = gradient(weight)});
-        };
-        back(shared_gate_at<View>, t.shared_grad_gate);
-        back(shared_up_at<View>, t.shared_grad_up);
     }
 };
 
