@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sdepth/error.hpp"
@@ -119,6 +120,25 @@ class decoder {
     void reset() {
         length_.assign(sequences, 0);
         backend_.zero(memory_.state, static_cast<std::size_t>(memory::state_bytes));
+    }
+    /// Where all sequences stand: to go on from one prefix in several ways, or to take tokens back.
+    class snapshot {
+        friend class decoder;
+        snapshot(typename B::memory state, std::vector<int> length)
+            : state_(std::move(state)), length_(std::move(length)) {}
+        typename B::memory state_;
+        std::vector<int> length_;
+    };
+    snapshot save() {
+        constexpr auto bytes = static_cast<std::size_t>(memory::state_bytes);
+        snapshot now(backend_.allocate(bytes), length_);
+        backend_.copy(now.state_.data(), memory_.state, bytes);
+        return now;
+    }
+    /// Goes back to a snapshot of this decoder, or of another of the same type and weights.
+    void restore(const snapshot& then) {
+        backend_.copy(memory_.state, then.state_.data(), static_cast<std::size_t>(memory::state_bytes));
+        length_ = then.length_;
     }
     /// Tokens of sequence b so far.
     int length(std::size_t b) const { return length_[b]; }

@@ -245,6 +245,25 @@ void decoding_equals_evaluation(std::uint64_t seed = 6) {
         }
         CHECK(done == std::vector<std::size_t>(done.size(), seq));
     }
+
+    // Back to a prefix after other tokens: the same logits bit for bit as without them.
+    const auto tokens = [&](std::size_t from, std::size_t to) {
+        std::vector<std::vector<int>> some;
+        for (std::size_t b = 0; b < static_cast<std::size_t>(R.batch); ++b) {
+            const auto begin = batch.tokens.begin() + static_cast<std::ptrdiff_t>(b * seq);
+            some.emplace_back(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to));
+        }
+        return some;
+    };
+    text.reset();
+    text.extend(tokens(0, 5));
+    const auto prefix = text.save();
+    const auto expected = text.extend(tokens(5, 8));
+    text.restore(prefix);
+    CHECK(text.extend(tokens(7, seq)) != expected);
+    text.restore(prefix);
+    CHECK(text.length(0) == 5);
+    CHECK(text.extend(tokens(5, 8)) == expected);
 }
 
 /// A packed sequence has the losses of its documents alone, when selection respects documents.
