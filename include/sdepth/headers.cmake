@@ -67,6 +67,8 @@ set(SDEPTH_HEADERS
     passes/linear_attention.hpp
     passes/mamba2.hpp
     passes/gated_delta.hpp
+    passes/mamba.hpp
+    passes/s4.hpp
     passes/ffn.hpp
     passes/shared_experts.hpp
     passes/experts.hpp
@@ -93,6 +95,8 @@ set(SDEPTH_HEADERS
     kernels/host/gated_norm.hpp
     kernels/host/ssd.hpp
     kernels/host/gated_delta.hpp
+    kernels/host/selective_scan.hpp
+    kernels/host/s4.hpp
     kernels/host/decode.hpp
     kernels/host/ends.hpp
     kernels/host/route.hpp

@@ -168,4 +168,65 @@ struct GatedDeltaBackwardArgs {
     typename P::gradient* grad_a_log = nullptr;       // [M], added to
 };
 
+/// Selective scan (Mamba), each channel and state apart: h = e^(step a) h + step B x, y = sum over states of C h + D x,
+/// step = softplus(dt), a = -exp(a_log).
+template <class P>
+struct SelectiveScanArgs {
+    batch_rows rows;                             // N = rows.capacity()
+    int channels = 0;                            // C
+    int states = 0;                              // S
+    int chunk = recurrent_chunk;                 // of the parallel form
+    const int* first = nullptr;                  // [N] or null
+    const typename P::activation* x = nullptr;   // [N, C]
+    const typename P::activation* dt = nullptr;  // [N, C], with its bias
+    const typename P::activation* bc = nullptr;  // [N, 2 S]: B, C
+    const typename P::weight* a_log = nullptr;   // [C, S]
+    const typename P::weight* skip = nullptr;    // [C], D
+    typename P::sum* state = nullptr;            // [B, C, S] or null
+    typename P::activation* y = nullptr;         // [N, C]
+};
+
+template <class P>
+struct SelectiveScanBackwardArgs {
+    SelectiveScanArgs<P> forward;                    // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, C]
+    typename P::activation* grad_x = nullptr;        // [N, C], overwritten, like the next two
+    typename P::activation* grad_dt = nullptr;       // [N, C]
+    typename P::activation* grad_bc = nullptr;       // [N, 2 S]
+    typename P::gradient* grad_a_log = nullptr;      // [C, S], added to
+    typename P::gradient* grad_skip = nullptr;       // [C], added to
+};
+
+/// Diagonal real S4, each channel and state apart, by zero-order hold: a = -exp(a_log), step = exp(log_step),
+/// h = e^(step a) h + (e^(step a) - 1) / a b x, y = sum over states of c h + skip x. The parallel form is a
+/// convolution.
+template <class P>
+struct S4Args {
+    batch_rows rows;                               // N = rows.capacity()
+    int channels = 0;                              // C
+    int states = 0;                                // S
+    int chunk = recurrent_chunk;                   // of the parallel form
+    const int* first = nullptr;                    // [N] or null
+    const typename P::activation* x = nullptr;     // [N, C]
+    const typename P::weight* a_log = nullptr;     // [C, S]
+    const typename P::weight* b = nullptr;         // [C, S]
+    const typename P::weight* c = nullptr;         // [C, S]
+    const typename P::weight* skip = nullptr;      // [C], D
+    const typename P::weight* log_step = nullptr;  // [C]
+    typename P::sum* state = nullptr;              // [B, C, S] or null
+    typename P::activation* y = nullptr;           // [N, C]
+};
+
+template <class P>
+struct S4BackwardArgs {
+    S4Args<P> forward;                               // y is not read
+    const typename P::activation* grad_y = nullptr;  // [N, C]
+    typename P::activation* grad_x = nullptr;        // [N, C], overwritten
+    typename P::gradient* grad_a_log = nullptr;      // [C, S], added to, like the others
+    typename P::gradient* grad_b = nullptr;          // [C, S]
+    typename P::gradient* grad_c = nullptr;          // [C, S]
+    typename P::gradient* grad_skip = nullptr;       // [C]
+    typename P::gradient* grad_log_step = nullptr;   // [C]
+};
+
 }  // namespace sdepth::inline v0

@@ -10,7 +10,9 @@
 #include "sdepth/passes/ffn.hpp"
 #include "sdepth/passes/gated_delta.hpp"
 #include "sdepth/passes/linear_attention.hpp"
+#include "sdepth/passes/mamba.hpp"
 #include "sdepth/passes/mamba2.hpp"
+#include "sdepth/passes/s4.hpp"
 #include "sdepth/passes/view.hpp"
 
 namespace sdepth::inline v0 {

@@ -26,6 +26,8 @@
 #include "sdepth/kernels/host/norm.hpp"
 #include "sdepth/kernels/host/rotary.hpp"
 #include "sdepth/kernels/host/route.hpp"
+#include "sdepth/kernels/host/s4.hpp"
+#include "sdepth/kernels/host/selective_scan.hpp"
 #include "sdepth/kernels/host/short_conv.hpp"
 #include "sdepth/kernels/host/ssd.hpp"
 #include "sdepth/kernels/host/update.hpp"
@@ -108,6 +110,14 @@ class host {
     void ssd(const SsdArgs<precision>& a) { on_host::ssd<T>(team_, a); }
     void ssd_step(const SsdArgs<precision>& a) { on_host::ssd_step<T>(team_, a); }
     void ssd_backward(const SsdBackwardArgs<precision>& a) { on_host::ssd_backward<T>(team_, a); }
+    void selective_scan(const SelectiveScanArgs<precision>& a) { on_host::selective_scan<T>(team_, a); }
+    void selective_scan_step(const SelectiveScanArgs<precision>& a) { on_host::selective_scan_step<T>(team_, a); }
+    void selective_scan_backward(const SelectiveScanBackwardArgs<precision>& a) {
+        on_host::selective_scan_backward<T>(team_, a);
+    }
+    void s4(const S4Args<precision>& a) { on_host::s4<T>(team_, a); }
+    void s4_step(const S4Args<precision>& a) { on_host::s4_step<T>(team_, a); }
+    void s4_backward(const S4BackwardArgs<precision>& a) { on_host::s4_backward<T>(team_, a); }
     void gated_delta(const GatedDeltaArgs<precision>& a) { on_host::gated_delta<T>(team_, a); }
     void gated_delta_step(const GatedDeltaArgs<precision>& a) { on_host::gated_delta_step<T>(team_, a); }
     void gated_delta_backward(const GatedDeltaBackwardArgs<precision>& a) {
