@@ -100,8 +100,6 @@ void check_digest(const safetensors_reader& file) {
 template <class Pipeline>
 class checkpoint {
     using M = typename Pipeline::model;
-    using weight_type = typename Pipeline::backend_type::precision::weight;
-    using sum_type = typename Pipeline::backend_type::precision::sum;
 
   public:
     explicit checkpoint(Pipeline& pipeline) : pipeline_(pipeline) {}
@@ -223,7 +221,7 @@ class checkpoint {
             values.assign(stored.begin(), stored.end());
         };
         const auto& memory = pipeline_.parameters();
-        region == 0 ? take(memory.weights) : take(region == 1 ? memory.first : memory.second);
+        region == 0 ? take(memory.master) : take(region == 1 ? memory.first : memory.second);
     }
     void store(const file_tensor& t, int region, const std::vector<float>& values) {
         const auto put = [&]<class T>(T* to) {
@@ -231,7 +229,8 @@ class checkpoint {
             write(pipeline_.backend(), to + t.offset, stored.data(), t.elements);
         };
         const auto& memory = pipeline_.parameters();
-        region == 0 ? put(memory.weights) : put(region == 1 ? memory.first : memory.second);
+        if (region == 0) return memory.store(pipeline_.backend(), t.offset, values);
+        put(region == 1 ? memory.first : memory.second);
     }
 
     Pipeline& pipeline_;

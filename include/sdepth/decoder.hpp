@@ -30,7 +30,7 @@ constexpr Run decoding_run(Run r) {
 /// Memory of a decoder: weights, one pass of up to `Run::seq` rows, and the state of `Run::context` tokens.
 template <class M, class B, Run R>
 struct decoding_memory {
-    typename B::precision::weight* weights = nullptr;
+    parameter_memory<M, B> parameters;  // its weights alone
     batch_memory<M, B> batch;
     int* start = nullptr;          // [B]
     int* positions = nullptr;      // [B, L]
@@ -60,7 +60,7 @@ struct decoding_memory {
     static constexpr long long state_bytes = state_offsets.back();
 
     constexpr void carve(carver& take) {
-        take(weights, tensor_table<M>.elements);
+        parameters.carve_weights(take);
         batch.carve(take, R);
         take(start, R.batch);
         take(positions, R.batch * R.seq);
@@ -103,7 +103,6 @@ class decoder {
         : backend_(backend), arena_(backend.allocate(static_cast<std::size_t>(decoding_bytes<M, B, R>))) {
         carver take(arena_.data());
         memory_.carve(take);
-        parameters_.weights = memory_.weights;
         std::vector<int> rows(sequences * static_cast<std::size_t>(R.seq));
         for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i % static_cast<std::size_t>(R.seq));
         write(backend_, memory_.batch.every_row, rows.data(), static_cast<long long>(rows.size()));
@@ -113,7 +112,7 @@ class decoder {
     decoder& operator=(const decoder&) = delete;
 
     /// For `checkpoint`: the weights; a decoder has no gradients and no moments.
-    const parameter_memory<M, B>& parameters() const { return parameters_; }
+    const parameter_memory<M, B>& parameters() const { return memory_.parameters; }
     B& backend() { return backend_; }
 
     /// Forgets all sequences.
@@ -203,7 +202,7 @@ class decoder {
                         .width = width,
                         .vocab = static_cast<int>(M::dims.vocab),
                         .tokens = m.tokens,
-                        .table = memory_.weights + ends::embedding.offset,
+                        .table = memory_.parameters.weights + ends::embedding.offset,
                         .x = m.x});
         long long sparse_index = 0;
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
@@ -215,7 +214,7 @@ class decoder {
                            .width = width,
                            .epsilon = Ends::norm_epsilon,
                            .x = m.x,
-                           .weight = memory_.weights + ends::norm.offset,
+                           .weight = memory_.parameters.master + ends::norm.offset,
                            .y = m.y,
                            .rstd = m.rstd});
     }
@@ -240,7 +239,7 @@ class decoder {
                            .start = memory_.start,
                            .positions = memory_.positions,
                            .key_positions = memory_.key_positions};
-        const layer_view<L, M, B> view(memory_.weights, nullptr,
+        const layer_view<L, M, B> view(memory_.parameters.weights, memory_.parameters.master, nullptr,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
         layer_worker<L, M, B> worker(backend_, view, st, buffers.saved, buffers.scratch, static_cast<int>(R.seq),
                                      state);
@@ -253,7 +252,7 @@ class decoder {
                          .inputs = width,
                          .outputs = static_cast<int>(M::dims.vocab),
                          .x = m.y + (static_cast<long long>(b) * R.seq + row) * width,
-                         .weight = memory_.weights + ends::head.offset,
+                         .weight = memory_.parameters.weights + ends::head.offset,
                          .y = m.logits});
         std::vector<activation> out(static_cast<std::size_t>(M::dims.vocab));
         read(backend_, out.data(), m.logits, M::dims.vocab);
@@ -264,7 +263,6 @@ class decoder {
     B& backend_;
     typename B::memory arena_;
     memory memory_;
-    parameter_memory<M, B> parameters_;
     std::vector<int> length_;
 };
 

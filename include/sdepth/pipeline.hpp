@@ -68,7 +68,6 @@ template <class M, class B, Run R>
 class pipeline {
     using memory_plan = plan<M, B, R>;
     using ends = end_places<M>;
-    using weight_type = typename B::precision::weight;
     static constexpr int width = static_cast<int>(M::dims.width);
 
   public:
@@ -86,6 +85,7 @@ class pipeline {
         layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes;
 
         clear(backend_, parameters_.weights, tensor_table<M>.elements);
+        if (parameters_.has_copies) clear(backend_, parameters_.master, tensor_table<M>.elements);
         clear(backend_, parameters_.gradients, tensor_table<M>.elements);
         reset_optimiser();
         std::vector<int> rows(static_cast<std::size_t>(R.batch * R.seq));
@@ -101,10 +101,8 @@ class pipeline {
 
     /// First values of every tensor.
     void initialise(std::uint64_t seed) {
-        std::vector<weight_type> stored;
         for_each_initial_tensor<M>(seed, [&](const file_tensor& tensor, const std::vector<double>& values) {
-            stored.assign(values.begin(), values.end());
-            write(backend_, parameters_.weights + tensor.offset, stored.data(), tensor.elements);
+            parameters_.store(backend_, tensor.offset, values);
         });
         reset_optimiser();
     }
@@ -276,7 +274,7 @@ class pipeline {
     }
 
   private:
-    weight_type* weight(tensor_place place) const { return parameters_.weights + place.offset; }
+    const auto* weight(tensor_place place) const { return parameters_.weights + place.offset; }
     typename B::precision::gradient* gradient(tensor_place place) const {
         return parameters_.gradients + mirrored<M>(place.offset, place.elements);
     }
@@ -316,7 +314,7 @@ class pipeline {
                 .width = width,
                 .epsilon = Ends::norm_epsilon,
                 .x = batch_.x,
-                .weight = weight(ends::norm),
+                .weight = parameters_.master + ends::norm.offset,
                 .y = batch_.y,
                 .rstd = batch_.rstd};
     }
@@ -420,7 +418,7 @@ class pipeline {
         layer_memory<L, B> memory;
         carver kept(keep), scratch(shared);
         memory.carve(kept, scratch, rule, M::dims, R);
-        const layer_view<L, M, B> view(parameters_.weights, parameters_.gradients,
+        const layer_view<L, M, B> view(parameters_.weights, parameters_.master, parameters_.gradients,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
         layer_worker<L, M, B> worker(backend_, view, current_stream(), memory.saved, memory.scratch,
                                      row_capacity<L>(rule, static_cast<int>(R.seq), static_cast<int>(R.max_documents)));
@@ -512,7 +510,8 @@ class pipeline {
                                .decay = decay,
                                .match = s.muon_match,
                                .grad_scale = clip,
-                               .weight = parameters_.weights + at,
+                               .master = parameters_.master + at,
+                               .weight = parameters_.copy_at(at),
                                .grad = grad,
                                .first = parameters_.first + at,
                                .scratch = parameters_.muon});
@@ -525,7 +524,8 @@ class pipeline {
                                 .decay = decay,
                                 .step = s.step,
                                 .grad_scale = clip,
-                                .weight = parameters_.weights + at,
+                                .master = parameters_.master + at,
+                                .weight = parameters_.copy_at(at),
                                 .grad = grad,
                                 .first = parameters_.first + at,
                                 .second = parameters_.second + at});
@@ -542,7 +542,7 @@ class pipeline {
                                     .rate = pass::policy.cut_rate,
                                     .cut_sum = batch_.cut + sparse_before[r],
                                     .cut_groups = batch_.cut_groups + sparse_before[r],
-                                    .cut = parameters_.weights + tensor_table<M>.run_offsets[r] +
+                                    .cut = parameters_.master + tensor_table<M>.run_offsets[r] +
                                            layout.place("router.cut", 0).offset});
             }
         });
@@ -559,7 +559,7 @@ class pipeline {
                                             .experts = static_cast<int>(ffn::experts),
                                             .step = ffn::policy.steering_step,
                                             .load = batch_.expert_load + experts_before[r].experts,
-                                            .bias = parameters_.weights + tensor_table<M>.run_offsets[r] +
+                                            .bias = parameters_.master + tensor_table<M>.run_offsets[r] +
                                                     layout.place("mlp.router.bias", 0).offset});
                 }
             }

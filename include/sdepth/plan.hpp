@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
+#include <vector>
 
 #include "sdepth/carve.hpp"
 #include "sdepth/dims.hpp"
@@ -73,7 +75,13 @@ inline constexpr long long expert_layers = detail::experts_before<M>().back().la
 /// Numbers of every parameter: weight, gradient, two moments.
 template <class M, class B>
 struct parameter_memory {
-    typename B::precision::weight* weights = nullptr;
+    using weight_type = typename B::precision::weight;
+    using master_type = typename B::precision::master;
+    /// Whether matrices have a copy in a type of their own.
+    static constexpr bool has_copies = !std::is_same_v<weight_type, master_type>;
+
+    weight_type* weights = nullptr;  // what products read
+    master_type* master = nullptr;   // what the optimiser changes; the same memory without copies
     typename B::precision::gradient* gradients = nullptr;
     typename B::precision::sum* first = nullptr;   // first moment, or momentum
     typename B::precision::sum* second = nullptr;  // second moment
@@ -81,7 +89,7 @@ struct parameter_memory {
 
     constexpr void carve(carver& take) {
         constexpr long long elements = tensor_table<M>.elements;
-        take(weights, elements);
+        carve_weights(take);
         take(gradients, elements);
         take(first, elements);
         take(second, elements);
@@ -92,6 +100,27 @@ struct parameter_memory {
             most = needed > most ? needed : most;
         }
         take(muon, most);
+    }
+    /// The weights alone: all that decoding needs.
+    constexpr void carve_weights(carver& take) {
+        take(weights, tensor_table<M>.elements);
+        if constexpr (has_copies)
+            take(master, tensor_table<M>.elements);
+        else
+            master = weights;
+    }
+    /// The copy of the parameter at `offset` that the optimiser has to write; null without copies.
+    constexpr weight_type* copy_at(long long offset) const { return has_copies ? weights + offset : nullptr; }
+    /// Sets parameters from numbers in host memory, copies included.
+    template <class T>
+    void store(B& backend, long long offset, const std::vector<T>& values) const {
+        const auto elements = static_cast<long long>(values.size());
+        const std::vector<master_type> exact(values.begin(), values.end());
+        write(backend, master + offset, exact.data(), elements);
+        if constexpr (has_copies) {
+            const std::vector<weight_type> rounded(exact.begin(), exact.end());
+            write(backend, weights + offset, rounded.data(), elements);
+        }
     }
 };
 

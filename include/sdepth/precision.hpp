@@ -7,9 +7,13 @@
 namespace sdepth::inline v0 {
 
 /// The number types that a backend stores. Operations are templates of such a set.
-template <class Weight, class Gradient, class Activation, class Sum>
+///
+/// Matrices that products read have a copy in `weight`. Everything else, that is vectors, scalars and routers, is read
+/// in `master`, straight from the numbers that the optimiser changes. Where the two types agree there is one copy.
+template <class Weight, class Master, class Gradient, class Activation, class Sum>
 struct precision {
-    using weight = Weight;          ///< weights as the products read them
+    using weight = Weight;          ///< matrices as the products read them
+    using master = Master;          ///< parameters as the optimiser changes them and files hold them
     using gradient = Gradient;      ///< gradients of weights
     using activation = Activation;  ///< rows and their gradients
     using sum = Sum;                ///< statistics, logits of routers, log-sum-exps, losses
@@ -17,6 +21,6 @@ struct precision {
 
 /// One type for everything: the host backends.
 template <class T>
-using uniform_precision = precision<T, T, T, T>;
+using uniform_precision = precision<T, T, T, T, T>;
 
 }  // namespace sdepth::inline v0

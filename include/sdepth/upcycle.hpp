@@ -52,14 +52,12 @@ void upcycle(From& from, To& to, std::uint64_t seed) {
     });
 
     to.initialise(seed);
-    std::vector<typename From::backend_type::precision::weight> values;
-    std::vector<typename To::backend_type::precision::weight> stored;
+    std::vector<typename From::backend_type::precision::master> values;
     for_each_file_tensor<typename To::model>([&](const file_tensor& t) {
         if (is_router(t)) return;
         values.resize(static_cast<std::size_t>(t.elements));
-        read(from.backend(), values.data(), from.parameters().weights + source_of(t)->second.offset, t.elements);
-        stored.assign(values.begin(), values.end());
-        write(to.backend(), to.parameters().weights + t.offset, stored.data(), t.elements);
+        read(from.backend(), values.data(), from.parameters().master + source_of(t)->second.offset, t.elements);
+        to.parameters().store(to.backend(), t.offset, values);
     });
 }
 

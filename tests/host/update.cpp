@@ -23,7 +23,7 @@ struct muon_problem {
         weight = samples<T>(n, 1), grad = samples<T>(n, 2), first = samples<T>(n, 3);
         scratch = poison<T>(sdepth::muon_scratch(rows, cols));
         args.matrices = matrices, args.rows = rows, args.cols = cols, args.rate = .02;
-        args.weight = weight.data(), args.grad = grad.data(), args.first = first.data(), args.scratch = scratch.data();
+        args.master = weight.data(), args.grad = grad.data(), args.first = first.data(), args.scratch = scratch.data();
     }
 };
 
@@ -52,8 +52,8 @@ TEST_CASE("adamw follows its formula over steps", "[update]") {
     for (int step = 1; step <= 3; ++step) {
         const std::vector<double> g = samples<double>(n, static_cast<std::uint64_t>(10 + step));
         const std::vector<float> g32 = samples<float>(n, static_cast<std::uint64_t>(10 + step));
-        host.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w.data(), g.data(), m.data(), v.data()});
-        single.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w32.data(), g32.data(), m32.data(), v32.data()});
+        host.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w.data(), nullptr, g.data(), m.data(), v.data()});
+        single.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w32.data(), nullptr, g32.data(), m32.data(), v32.data()});
         for (std::size_t i = 0; i < n; ++i) {
             mm[i] = .9 * mm[i] + .1 * .5 * g[i];
             vv[i] = .95 * vv[i] + .05 * .25 * g[i] * g[i];
@@ -147,7 +147,7 @@ TEST_CASE("muon: matrices do not mix, a zero gradient moves nothing, threads do 
     for (int i = 0; i < 3; ++i) {
         auto one = apart.args;
         one.matrices = 1;
-        one.weight += i * 2800, one.grad += i * 2800, one.first += i * 2800;
+        one.master += i * 2800, one.grad += i * 2800, one.first += i * 2800;
         host.muon(one);
     }
     CHECK(same_bits(apart.weight, together.weight));

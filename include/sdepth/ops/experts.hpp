@@ -21,7 +21,7 @@ struct ExpertLogitsArgs {
     int width = 0;                               // d
     int experts = 0;                             // E
     const typename P::activation* x = nullptr;   // [N, d]
-    const typename P::weight* weight = nullptr;  // [E, d]
+    const typename P::master* weight = nullptr;  // [E, d]
     typename P::sum* logits = nullptr;           // [N, E]
 };
 
@@ -71,7 +71,7 @@ struct ChooseExpertsArgs {
     expert_score score = expert_score::softmax;
     double capacity = 1;                       // factor, by expert only
     const typename P::sum* logits = nullptr;   // [N, E]
-    const typename P::weight* bias = nullptr;  // [E] or null
+    const typename P::master* bias = nullptr;  // [E] or null
     int* chosen = nullptr;                     // [N, W], largest first (by token), else rising; -1 = none
     int* wanted = nullptr;                     // [B, E], choices in each sequence
 };
@@ -227,7 +227,7 @@ struct SteerExpertsArgs {
     int experts = 0;
     double step = 0;
     const long long* load = nullptr;     // [layers, E]
-    typename P::weight* bias = nullptr;  // [E] of the first layer
+    typename P::master* bias = nullptr;  // [E] of the first layer
 };
 
 }  // namespace sdepth::inline v0

@@ -15,7 +15,7 @@ struct LinearArgs {
 
     const typename P::activation* x = nullptr;   // [N, I]
     const typename P::weight* weight = nullptr;  // [O, I]
-    const typename P::weight* bias = nullptr;    // [O] or null
+    const typename P::master* bias = nullptr;    // [O] or null
     typename P::activation* y = nullptr;         // [N, O]
 };
 

@@ -15,7 +15,7 @@ struct RmsNormArgs {
     double epsilon = 1e-6;
 
     const typename P::activation* x = nullptr;   // [N, d]
-    const typename P::weight* weight = nullptr;  // [d]
+    const typename P::master* weight = nullptr;  // [d]
     typename P::activation* y = nullptr;         // [N, d]
     typename P::sum* rstd = nullptr;             // [N], kept for the backward
 };

@@ -24,8 +24,8 @@ struct ShortConvArgs {
     int width = 0;                               // w
     const int* first = nullptr;                  // [N] or null
     const typename P::activation* x = nullptr;   // [N, C]
-    const typename P::weight* weight = nullptr;  // [C, w]
-    const typename P::weight* bias = nullptr;    // [C] or null
+    const typename P::master* weight = nullptr;  // [C, w]
+    const typename P::master* bias = nullptr;    // [C] or null
     typename P::activation* tail = nullptr;      // [B, w - 1, C], the last inputs, oldest first; null: none
     typename P::activation* y = nullptr;         // [N, C]
 };
@@ -55,7 +55,7 @@ struct GatedNormArgs {
     double epsilon = 1e-6;
     const typename P::activation* x = nullptr;     // [N, G, w]
     const typename P::activation* gate = nullptr;  // [N, G, w] or null
-    const typename P::weight* weight = nullptr;    // [w], of every group
+    const typename P::master* weight = nullptr;    // [w], of every group
     typename P::activation* y = nullptr;           // [N, G, w]
     typename P::sum* rstd = nullptr;               // [N, G], kept for the backward
 };
@@ -114,9 +114,9 @@ struct SsdArgs {
     const int* first = nullptr;                   // [N] or null
     const typename P::activation* xbc = nullptr;  // [N, H p + 2 G S]: x, B, C
     const typename P::activation* dt = nullptr;   // [N, H]
-    const typename P::weight* dt_bias = nullptr;  // [H]
-    const typename P::weight* a_log = nullptr;    // [H]
-    const typename P::weight* skip = nullptr;     // [H], D
+    const typename P::master* dt_bias = nullptr;  // [H]
+    const typename P::master* a_log = nullptr;    // [H]
+    const typename P::master* skip = nullptr;     // [H], D
     typename P::sum* state = nullptr;             // [B, H, S, p] or null
     typename P::activation* y = nullptr;          // [N, H, p]
 };
@@ -149,8 +149,8 @@ struct GatedDeltaArgs {
     const typename P::activation* v = nullptr;         // [N, M, b]
     const typename P::activation* decay = nullptr;     // [N, M]
     const typename P::activation* strength = nullptr;  // [N, M]
-    const typename P::weight* dt_bias = nullptr;       // [M]
-    const typename P::weight* a_log = nullptr;         // [M]
+    const typename P::master* dt_bias = nullptr;       // [M]
+    const typename P::master* a_log = nullptr;         // [M]
     typename P::sum* state = nullptr;                  // [B, M, a, b], S'; or null
     typename P::activation* y = nullptr;               // [N, M, b]
 };
@@ -180,8 +180,8 @@ struct SelectiveScanArgs {
     const typename P::activation* x = nullptr;   // [N, C]
     const typename P::activation* dt = nullptr;  // [N, C], with its bias
     const typename P::activation* bc = nullptr;  // [N, 2 S]: B, C
-    const typename P::weight* a_log = nullptr;   // [C, S]
-    const typename P::weight* skip = nullptr;    // [C], D
+    const typename P::master* a_log = nullptr;   // [C, S]
+    const typename P::master* skip = nullptr;    // [C], D
     typename P::sum* state = nullptr;            // [B, C, S] or null
     typename P::activation* y = nullptr;         // [N, C]
 };
@@ -208,11 +208,11 @@ struct S4Args {
     int chunk = recurrent_chunk;                   // of the parallel form
     const int* first = nullptr;                    // [N] or null
     const typename P::activation* x = nullptr;     // [N, C]
-    const typename P::weight* a_log = nullptr;     // [C, S]
-    const typename P::weight* b = nullptr;         // [C, S]
-    const typename P::weight* c = nullptr;         // [C, S]
-    const typename P::weight* skip = nullptr;      // [C], D
-    const typename P::weight* log_step = nullptr;  // [C]
+    const typename P::master* a_log = nullptr;     // [C, S]
+    const typename P::master* b = nullptr;         // [C, S]
+    const typename P::master* c = nullptr;         // [C, S]
+    const typename P::master* skip = nullptr;      // [C], D
+    const typename P::master* log_step = nullptr;  // [C]
     typename P::sum* state = nullptr;              // [B, C, S] or null
     typename P::activation* y = nullptr;           // [N, C]
 };

@@ -22,7 +22,7 @@ struct QkPrepareArgs {
     double base = 1e6;
 
     const typename P::activation* x = nullptr;   // [N, H, h]
-    const typename P::weight* weight = nullptr;  // [h] per head, [H h] full width; null without a norm
+    const typename P::master* weight = nullptr;  // [h] per head, [H h] full width; null without a norm
     const int* positions = nullptr;              // [N] or null
     typename P::activation* y = nullptr;         // [N, H, h]
     typename P::sum* rstd = nullptr;             // [N, H] per head, [N] full width; kept for the backward

@@ -14,7 +14,7 @@ struct RouteLogitsArgs {
     batch_rows rows;                             // N = rows.capacity()
     int width = 0;                               // d
     const typename P::activation* x = nullptr;   // [N, d]
-    const typename P::weight* weight = nullptr;  // [d]
+    const typename P::master* weight = nullptr;  // [d]
     typename P::sum* logits = nullptr;           // [N]
 };
 
@@ -47,7 +47,7 @@ struct SelectArgs {
 
     const typename P::sum* logits = nullptr;  // s, [N]
     const typename P::sum* bias = nullptr;    // b, [N]
-    const typename P::sum* cut = nullptr;     // c, one number; null = 0
+    const typename P::master* cut = nullptr;  // c, one number; null = 0
     const int* documents = nullptr;           // [N] document of a row, rising; null: one group a sequence
 
     typename P::sum* u = nullptr;     // [N], v - c of every live row
@@ -91,7 +91,7 @@ struct ScatterResidualArgs {
 
     const int* ids = nullptr;                      // [N]
     const typename P::sum* gate_logits = nullptr;  // [B, L]
-    const typename P::weight* scale = nullptr;     // one number; null = 1
+    const typename P::master* scale = nullptr;     // one number; null = 1
     const typename P::activation* a = nullptr;     // [N, d], mixer branch; null without a mixer
     const typename P::activation* f = nullptr;     // [N, d], feed-forward branch; null without one
     typename P::activation* x = nullptr;           // [B, L, d], added to
@@ -130,7 +130,7 @@ struct TrackCutArgs {
     double rate = 0;
     const double* cut_sum = nullptr;        // [layers]
     const long long* cut_groups = nullptr;  // [layers]
-    typename P::weight* cut = nullptr;      // the first layer's c
+    typename P::master* cut = nullptr;      // the first layer's c
 };
 
 }  // namespace sdepth::inline v0

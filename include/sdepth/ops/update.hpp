@@ -23,9 +23,10 @@ struct AdamwArgs {
     long long count = 0;
     double rate = 0;
     double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
-    long long step = 1;     // from 1, of the bias corrections
-    double grad_scale = 1;  // clipping
-    typename P::weight* weight = nullptr;
+    long long step = 1;                    // from 1, of the bias corrections
+    double grad_scale = 1;                 // clipping
+    typename P::master* master = nullptr;  // w
+    typename P::weight* weight = nullptr;  // its rounded copy, written as well; null where there is none
     const typename P::gradient* grad = nullptr;
     typename P::sum* first = nullptr;   // m
     typename P::sum* second = nullptr;  // v
@@ -42,7 +43,8 @@ struct MuonArgs {
     int steps = 5;
     bool nesterov = true;
     double grad_scale = 1;
-    typename P::weight* weight = nullptr;        // [matrices, rows, cols]
+    typename P::master* master = nullptr;        // [matrices, rows, cols]
+    typename P::weight* weight = nullptr;        // its rounded copy, written as well; null where there is none
     const typename P::gradient* grad = nullptr;  // the same
     typename P::sum* first = nullptr;            // momentum, the same
     typename P::sum* scratch = nullptr;          // muon_scratch(rows, cols) numbers

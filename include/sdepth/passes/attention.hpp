@@ -190,7 +190,7 @@ struct mixer_pass<Attention<P>> {
                 .outputs = static_cast<int>(heads * d.head_dim),
                 .x = x,
                 .weight = w.weight(weight),
-                .bias = w.weight(bias),
+                .bias = w.master(bias),
                 .y = y};
     }
     template <class T, class View, class Saved>
@@ -201,22 +201,22 @@ struct mixer_pass<Attention<P>> {
                 .outputs = static_cast<int>(d.width),
                 .x = s.o,
                 .weight = w.weight(View::at("self_attn.o_proj.weight")),
-                .bias = w.weight(View::at("self_attn.o_proj.bias")),
+                .bias = w.master(View::at("self_attn.o_proj.bias")),
                 .y = a};
     }
     template <class T, class View, class Saved>
     static QkPrepareArgs<T> queries(const Dims& d, const auto& in, const View& w, const Saved& s) {
-        return prepared<T>(d, in.rows, d.heads, w.weight(View::at("self_attn.q_norm.weight")), in.positions,
+        return prepared<T>(d, in.rows, d.heads, w.master(View::at("self_attn.q_norm.weight")), in.positions,
                            has_norm ? s.q_raw : s.q, s.q, s.q_rstd);
     }
     template <class T, class View, class Saved>
     static QkPrepareArgs<T> keys(const Dims& d, const auto& in, const View& w, const Saved& s) {
-        return prepared<T>(d, in.key_rows, d.kv(), w.weight(View::at("self_attn.k_norm.weight")), in.key_positions,
+        return prepared<T>(d, in.key_rows, d.kv(), w.master(View::at("self_attn.k_norm.weight")), in.key_positions,
                            has_norm ? s.k_raw : s.k, s.k, s.k_rstd);
     }
     template <class T>
     static QkPrepareArgs<T> prepared(const Dims& d, const batch_rows& rows, long long heads,
-                                     const typename T::weight* weight, const int* positions,
+                                     const typename T::master* weight, const int* positions,
                                      const typename T::activation* x, typename T::activation* y,
                                      typename T::sum* rstd) {
         return {.rows = rows,

@@ -220,7 +220,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                                                      .width = static_cast<int>(d.width),
                                                      .epsilon = P.norm_epsilon,
                                                      .x = x,
-                                                     .weight = w.weight(weight),
+                                                     .weight = w.master(weight),
                                                      .y = y,
                                                      .rstd = rstd};
     }

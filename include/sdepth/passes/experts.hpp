@@ -172,7 +172,7 @@ struct ffn_pass<Experts<E, K, P>> {
                                 .score = P.score,
                                 .capacity = factor,
                                 .logits = deciding(s, step),
-                                .bias = w.weight(View::at("mlp.router.bias")),
+                                .bias = w.master(View::at("mlp.router.bias")),
                                 .chosen = s.chosen,
                                 .wanted = s.wanted});
         backend.group_experts({.rows = rows,
@@ -221,7 +221,7 @@ struct ffn_pass<Experts<E, K, P>> {
     template <class View, class A, class S>
     static auto logits(const Dims& d, const View& w, const batch_rows& rows, tensor_place weight, const A* x, S* out) {
         return ExpertLogitsArgs<typename View::precision>{
-            .rows = rows, .width = width(d), .experts = E, .x = x, .weight = w.weight(weight), .logits = out};
+            .rows = rows, .width = width(d), .experts = E, .x = x, .weight = w.master(weight), .logits = out};
     }
     template <class B, class View, class A, class S>
     static void logits_backward(B& backend, const Dims& d, const View& w, const batch_rows& rows, tensor_place weight,

@@ -42,7 +42,7 @@ LinearArgs<T> ffn_linear(const batch_rows& rows, long long inputs, long long out
             .outputs = static_cast<int>(outputs),
             .x = x,
             .weight = w.weight(weight),
-            .bias = w.weight(bias),
+            .bias = w.master(bias),
             .y = y};
 }
 

@@ -165,7 +165,7 @@ struct mixer_pass<GatedDelta<P>> {
                 .width = static_cast<int>(P.conv),
                 .first = in.first,
                 .x = x,
-                .weight = w.weight(weight),
+                .weight = w.master(weight),
                 .tail = tail,
                 .y = y};
     }
@@ -183,8 +183,8 @@ struct mixer_pass<GatedDelta<P>> {
                 .v = s.v,
                 .decay = s.decay,
                 .strength = s.strength,
-                .dt_bias = w.weight(View::at("mixer.dt_bias")),
-                .a_log = w.weight(View::at("mixer.A_log")),
+                .dt_bias = w.master(View::at("mixer.dt_bias")),
+                .a_log = w.master(View::at("mixer.A_log")),
                 .state = kept.s,
                 .y = s.y};
     }
@@ -198,7 +198,7 @@ struct mixer_pass<GatedDelta<P>> {
                 .epsilon = mixer::norm_epsilon,
                 .x = s.y,
                 .gate = s.gate,
-                .weight = w.weight(View::at("mixer.o_norm.weight")),
+                .weight = w.master(View::at("mixer.o_norm.weight")),
                 .y = s.normed,
                 .rstd = s.rstd};
     }

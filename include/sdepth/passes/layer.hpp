@@ -259,7 +259,7 @@ class layer_worker {
                          .biased = policy.bias,
                          .logits = s_.raw,
                          .bias = st_.bias,
-                         .cut = w_.weight(View::at("router.cut")),
+                         .cut = w_.master(View::at("router.cut")),
                          .documents = by_document ? st_.documents : nullptr,
                          .u = s_.biased,
                          .ids = s_.ids,
@@ -335,7 +335,7 @@ class layer_worker {
                 .increment = policy.increment,
                 .ids = ids_,
                 .gate_logits = policy.gate_logit == routing_logit::biased ? s_.biased : s_.raw,
-                .scale = w_.weight(View::at("router.scale")),
+                .scale = w_.master(View::at("router.scale")),
                 .a = s_.block.a,
                 .f = s_.block.f,
                 .x = st_.x,
@@ -345,7 +345,7 @@ class layer_worker {
         return {.rows = st_.rows,
                 .width = width,
                 .x = st_.x,
-                .weight = w_.weight(View::at("router.weight")),
+                .weight = w_.master(View::at("router.weight")),
                 .logits = s_.raw};
     }
     RouteLossArgs<T> loss(double* sum, double scale, typename T::sum* grad) const {

@@ -138,8 +138,8 @@ struct mixer_pass<Mamba<P>> {
                 .width = static_cast<int>(P.conv),
                 .first = in.first,
                 .x = s.x_raw,
-                .weight = w.weight(View::at("mixer.conv1d.weight")),
-                .bias = w.weight(View::at("mixer.conv1d.bias")),
+                .weight = w.master(View::at("mixer.conv1d.weight")),
+                .bias = w.master(View::at("mixer.conv1d.bias")),
                 .tail = kept.tail,
                 .y = s.x};
     }
@@ -153,8 +153,8 @@ struct mixer_pass<Mamba<P>> {
                 .x = s.x,
                 .dt = s.dt,
                 .bc = s.bc,
-                .a_log = w.weight(View::at("mixer.A_log")),
-                .skip = w.weight(View::at("mixer.D")),
+                .a_log = w.master(View::at("mixer.A_log")),
+                .skip = w.master(View::at("mixer.D")),
                 .state = kept.s,
                 .y = s.y};
     }

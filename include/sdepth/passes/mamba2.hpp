@@ -123,8 +123,8 @@ struct mixer_pass<Mamba2<P>> {
                 .width = static_cast<int>(P.conv),
                 .first = in.first,
                 .x = s.xbc_raw,
-                .weight = w.weight(View::at("mixer.conv1d.weight")),
-                .bias = w.weight(View::at("mixer.conv1d.bias")),
+                .weight = w.master(View::at("mixer.conv1d.weight")),
+                .bias = w.master(View::at("mixer.conv1d.bias")),
                 .tail = kept.tail,
                 .y = s.xbc};
     }
@@ -139,9 +139,9 @@ struct mixer_pass<Mamba2<P>> {
                 .first = in.first,
                 .xbc = s.xbc,
                 .dt = s.dt,
-                .dt_bias = w.weight(View::at("mixer.dt_bias")),
-                .a_log = w.weight(View::at("mixer.A_log")),
-                .skip = w.weight(View::at("mixer.D")),
+                .dt_bias = w.master(View::at("mixer.dt_bias")),
+                .a_log = w.master(View::at("mixer.A_log")),
+                .skip = w.master(View::at("mixer.D")),
                 .state = kept.s,
                 .y = s.y};
     }
@@ -154,7 +154,7 @@ struct mixer_pass<Mamba2<P>> {
                 .epsilon = mixer::norm_epsilon,
                 .x = s.y,
                 .gate = s.z,
-                .weight = w.weight(View::at("mixer.norm.weight")),
+                .weight = w.master(View::at("mixer.norm.weight")),
                 .y = s.normed,
                 .rstd = s.rstd};
     }

@@ -45,7 +45,7 @@ class projector {
                 .outputs = static_cast<int>(m.outputs),
                 .x = x,
                 .weight = w_.weight(m.weight) + m.skip * m.inputs,
-                .bias = w_.weight(m.bias),
+                .bias = w_.master(m.bias),
                 .y = y};
     }
 

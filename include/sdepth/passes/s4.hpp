@@ -89,11 +89,11 @@ struct mixer_pass<S4<P>> {
                 .states = static_cast<int>(P.state),
                 .first = in.first,
                 .x = in.x,
-                .a_log = w.weight(View::at("mixer.A_log")),
-                .b = w.weight(View::at("mixer.B")),
-                .c = w.weight(View::at("mixer.C")),
-                .skip = w.weight(View::at("mixer.D")),
-                .log_step = w.weight(View::at("mixer.log_step")),
+                .a_log = w.master(View::at("mixer.A_log")),
+                .b = w.master(View::at("mixer.B")),
+                .c = w.master(View::at("mixer.C")),
+                .skip = w.master(View::at("mixer.D")),
+                .log_step = w.master(View::at("mixer.log_step")),
                 .state = kept.s,
                 .y = s.y};
     }

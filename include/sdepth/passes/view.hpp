@@ -21,24 +21,29 @@ struct extents {
     constexpr long long own_rows() const { return static_cast<long long>(batch) * capacity; }
 };
 
-/// The tensors of one layer of kind L, as weights and as gradients.
+/// The tensors of one layer of kind L, as weights, master copies and gradients.
 template <class L, class M, class B>
 class layer_view {
   public:
     using precision = typename B::precision;
     using weight_type = typename B::precision::weight;
+    using master_type = typename B::precision::master;
     using gradient_type = typename B::precision::gradient;
 
-    /// @param weights, gradients  starts of the two regions; gradients may be null
-    /// @param start               offset of the layer in the weight region
-    layer_view(weight_type* weights, gradient_type* gradients, long long start)
-        : weights_(weights), gradients_(gradients), start_(start) {}
+    /// @param weights, master, gradients  starts of the regions; gradients may be null
+    /// @param start                       offset of the layer in the first two
+    layer_view(weight_type* weights, master_type* master, gradient_type* gradients, long long start)
+        : weights_(weights), master_(master), gradients_(gradients), start_(start) {}
 
     /// Place of a tensor inside the layer.
     static consteval tensor_place at(std::string_view name) { return layer_layout<L, M::dims>.place(name, 0); }
-    /// Null if the layer has no such tensor.
+    /// A matrix as products read it. Null if the layer has no such tensor.
     weight_type* weight(tensor_place place) const {
         return place.offset < 0 ? nullptr : weights_ + start_ + place.offset;
+    }
+    /// A vector, scalar or router. Null if the layer has no such tensor.
+    master_type* master(tensor_place place) const {
+        return place.offset < 0 ? nullptr : master_ + start_ + place.offset;
     }
     gradient_type* gradient(tensor_place place) const {
         if (place.offset < 0 || gradients_ == nullptr) return nullptr;
@@ -47,6 +52,7 @@ class layer_view {
 
   private:
     weight_type* weights_;
+    master_type* master_;
     gradient_type* gradients_;
     long long start_;
 };

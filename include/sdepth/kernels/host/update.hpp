@@ -66,7 +66,7 @@ void adamw(workers& team, const AdamwArgs<uniform_precision<T>>& a) {
         for (long long at = first; at < last; at += strip) {
             const int n = static_cast<int>(std::min<long long>(strip, last - at));
             const T* grad = a.grad + at;
-            T *weight = a.weight + at, *m = a.first + at, *v = a.second + at;
+            T *weight = a.master + at, *m = a.first + at, *v = a.second + at;
             for (int i = 0; i < n; ++i) m[i] = beta1 * m[i] + rest1 * (scale * grad[i]);
             for (int i = 0; i < n; ++i) v[i] = beta2 * v[i] + rest2 * (scale * grad[i]) * (scale * grad[i]);
             for (int i = 0; i < n; ++i) root[i] = std::sqrt(v[i] * correct2);
@@ -89,7 +89,7 @@ void muon(workers& team, const MuonArgs<uniform_precision<T>>& a) {
     const T momentum = static_cast<T>(a.momentum), scale = static_cast<T>(a.grad_scale);
     const T keep = static_cast<T>(1 - a.rate * a.decay);
     for (long long matrix = 0; matrix < a.matrices; ++matrix) {
-        T* weight = a.weight + matrix * size;
+        T* weight = a.master + matrix * size;
         T* first = a.first + matrix * size;
         const T* grad = a.grad + matrix * size;
         detail::for_parts(team, size, [&](long long begin, long long end) {
