@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One reporter a rule: the only file with the text of compile-time errors. Rank 3.
+// One reporter a rule, with its text; slips in the spelling of a formula have theirs in `slips.hpp`. Rank 3.
 //
 // A reporter is a function template named after its rule, with the offending numbers as template arguments, so that
 // every compiler prints rule, layer and numbers beside the text. It asserts and returns true: nothing follows it.

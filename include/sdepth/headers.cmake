@@ -25,6 +25,7 @@ set(SDEPTH_HEADERS
     pattern.hpp
     runs.hpp
     layer.hpp
+    slips.hpp
     layers/expert_policy.hpp
     expert_load.hpp
     inert.hpp

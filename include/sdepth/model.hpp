@@ -14,7 +14,9 @@ namespace detail {
 
 template <class P>
 constexpr verdict judge(const Dims& d) {
-    if constexpr (pattern<P>) {
+    if constexpr (std::is_same_v<P, broken_formula>) {
+        return {};  // reported where the formula was written
+    } else if constexpr (pattern<P>) {
         return check<P>(d);
     } else {
         return {rule::not_a_formula};
@@ -43,7 +45,7 @@ struct Model {
     using formula = std::remove_cvref_t<decltype(Formula)>;  // nvcc's host pass makes it a reference
     static constexpr Dims dims = D;
     static constexpr verdict judgement = detail::judge<formula>(D);
-    static constexpr bool valid = judgement.ok();
+    static constexpr bool valid = judgement.ok() && !std::is_same_v<formula, broken_formula>;
     static_assert(detail::report<judgement.broken, judgement.layer, judgement.a, judgement.b,
                                  typename detail::culprit<formula, judgement.broken, judgement.layer>::type>());
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sdepth/count.hpp"
+#include "sdepth/inert.hpp"
 #include "sdepth/layers/block.hpp"
 #include "sdepth/model.hpp"
 
@@ -30,6 +31,15 @@ constexpr ratio count_active_depth() {
         ffns += ratio(r.times) * layers[static_cast<std::size_t>(r.kind)].ffn;
     }
     return mixers.value() < ffns.value() ? ffns : mixers;
+}
+
+template <class M>
+constexpr auto active_depth_if_valid() {
+    if constexpr (M::valid) {
+        return count_active_depth<M>();
+    } else {
+        return inert_ratio{};
+    }
 }
 
 // Matrix weights that one token passes, embedding and head included.
@@ -57,14 +67,16 @@ constexpr long long nearest_steps(ratio wanted, ratio first, ratio step) {
     return 1 + below + (n - static_cast<double>(below) > 0.5 ? 1 : 0);
 }
 
-// N layers L of sizes D, as a partner of M. A model that broke a rule is its own partner: its one error is enough.
+// N layers L of sizes D, as a partner of M. A model that broke a rule is its own partner, and an N below 1, whose error
+// is reported already, gives an inert one: one error is enough.
 template <class M, class L, long long N, Dims D = evaluated(M::dims), bool = M::valid>
 struct stack_for {
     using type = M;
 };
 template <class M, class L, long long N, Dims D>
 struct stack_for<M, L, N, D, true> {
-    using type = Model<typename repeated<L, N>::type{}, evaluated(D)>;
+    using formula = std::conditional_t<(N < 1), broken_formula, typename repeated<L, N>::type>;
+    using type = Model<formula{}, evaluated(D)>;
 };
 
 constexpr Dims with_ffn(Dims d, long long ffn) {
@@ -76,7 +88,7 @@ template <class M>
 constexpr long long whole_active_depth() {
     constexpr ratio depth = M::valid ? count_active_depth<M>() : ratio(1);
     static_assert(explain::active_depth_is_whole<depth.num(), depth.den()>());
-    return depth.den() == 1 && depth.num() > 0 ? depth.num() : 1;
+    return depth.den() == 1 ? depth.num() : 0;
 }
 
 // A struct, as `match` below: in a function template, nvcc 13 misprints R even when evaluated.
@@ -94,14 +106,19 @@ constexpr long long depth_of_equal_params() {
 }
 
 template <class M, long long Multiple, class L>
-constexpr long long ffn_of_equal_params() {
-    constexpr long long depth = whole_active_depth<M>();
-    constexpr long long one = params<typename stack_for<M, L, depth, with_ffn(M::dims, Multiple)>::type>.total;
-    constexpr long long two = params<typename stack_for<M, L, depth, with_ffn(M::dims, 2 * Multiple)>::type>.total;
-    static_assert(!M::valid || two > one,
-                  "sdepth: the partner's layer does not widen with Dims::ffn: use equal_params instead");
-    return Multiple * nearest_steps(params<M>.total, one, two - one);
-}
+struct wider_stack {
+    static constexpr long long active = whole_active_depth<M>();
+
+    static constexpr long long ffn() {
+        constexpr long long one = params<typename stack_for<M, L, active, with_ffn(M::dims, Multiple)>::type>.total;
+        constexpr long long two = params<typename stack_for<M, L, active, with_ffn(M::dims, 2 * Multiple)>::type>.total;
+        constexpr bool widens = !M::valid || active < 1 || two > one;
+        static_assert(widens, "sdepth: the partner's layer does not widen with Dims::ffn: use equal_params instead");
+        return widens ? Multiple * nearest_steps(params<M>.total, one, two - one) : 0;
+    }
+    static constexpr long long depth = ffn() < 1 ? 0 : active;
+    using type = typename stack_for<M, L, depth, with_ffn(M::dims, ffn())>::type;
+};
 
 }  // namespace detail
 
@@ -110,7 +127,7 @@ constexpr long long ffn_of_equal_params() {
 /// Active-equivalent depth: mixers that a token passes on average, or feed-forward parts if they are more. Where a
 /// layer of the formula is only one of the two, `active_layers` counts more: 47 for Routed-FFN A4K8, whose depth is 28.
 template <class M>
-inline constexpr ratio active_depth = detail::count_active_depth<M>();
+inline constexpr auto active_depth = detail::active_depth_if_valid<M>();
 
 /// The model of as many layers L as M has active ones, with M's sizes: the dense model of equal active depth. It is the
 /// partner at equal training FLOPs (it sees fewer tokens, `matched`) and at equal tokens (it costs more FLOPs).
@@ -131,9 +148,7 @@ using equal_params = typename detail::stack_for<M, L, detail::depth_of_equal_par
 /// The same of M's active depth, with a wider feed-forward part: `Dims::ffn` is the multiple of `Multiple` whose total
 /// comes nearest; the narrower of two equally near.
 template <class M, long long Multiple = 64, class L = Dense>
-using equal_params_wider =
-    typename detail::stack_for<M, L, detail::whole_active_depth<M>(),
-                               detail::with_ffn(M::dims, detail::ffn_of_equal_params<M, Multiple, L>())>::type;
+using equal_params_wider = typename detail::wider_stack<M, Multiple, L>::type;
 
 // ---- what is equal --------------------------------------------------------------------------------------------------
 
@@ -145,9 +160,14 @@ struct matched_ratios {
 
 namespace detail {
 
+struct inert_ratios {
+    inert_ratio flops, tokens;
+    constexpr operator matched_ratios() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
+};
+
 template <class M, class P, Run R, bool = M::valid&& P::valid>
 struct match {
-    static constexpr matched_ratios value{1, 1};
+    static constexpr inert_ratios value{};
 };
 template <class M, class P, Run R>
 struct match<M, P, R, true> {
@@ -159,7 +179,7 @@ struct match<M, P, R, true> {
 
 /// phi/phi_D and D/D_D of the X-MoD paper for M against P, forward, in its convention.
 template <class M, class P, Run R>
-inline constexpr matched_ratios matched = detail::match<M, P, detail::evaluated(R)>::value;
+inline constexpr auto matched = detail::match<M, P, detail::evaluated(R)>::value;
 
 /// One quantity of two models.
 struct aligned_axis {
@@ -175,7 +195,7 @@ struct aligned_axis {
     }
 };
 
-/// The seven axes on which a comparison can be unfair, for a pair of models trained with equal FLOPs.
+/// The seven axes on which a comparison can be unfair, for a pair of models trained with equal FLOPs.
 struct alignment_table {
     aligned_axis active;     ///< matrix weights that a token passes
     aligned_axis compute;    ///< training FLOPs per token, 3 x `paper`
@@ -190,18 +210,43 @@ struct alignment_table {
     }
 };
 
+namespace detail {
+
+struct inert_axis {
+    std::string_view name;
+    inert_ratio first, second;
+    constexpr bool equal() const { return true; }
+    constexpr inert_ratio quotient() const { return {}; }
+};
+struct inert_alignment {
+    inert_axis active, compute, inference, kv, total, tokens, depth;
+    constexpr std::array<inert_axis, 0> axes() const { return {}; }
+    constexpr operator alignment_table() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
+};
+
+template <class M1, class M2, Run R, bool = M1::valid&& M2::valid>
+struct align {
+    static constexpr inert_alignment value{};
+};
+template <class M1, class M2, Run R>
+struct align<M1, M2, R, true> {
+    static constexpr alignment_table value{
+        {"active parameters", count_active_matrices<M1>(), count_active_matrices<M2>()},
+        {"training FLOPs per token", ratio(3) * flops<M1, evaluated(R)>.paper.per_token(),
+         ratio(3) * flops<M2, evaluated(R)>.paper.per_token()},
+        {"inference FLOPs per token", flops<M1, evaluated(R)>.forward.per_token(),
+         flops<M2, evaluated(R)>.forward.per_token()},
+        {"key and value bytes per token", state<M1, evaluated(R)>.kv_expected / ratio(R.seq),
+         state<M2, evaluated(R)>.kv_expected / ratio(R.seq)},
+        {"total parameters", params<M1>.total, params<M2>.total},
+        {"tokens at equal training FLOPs", match<M1, M2, evaluated(R)>::value.tokens, 1},
+        {"layers", M1::layers, M2::layers}};
+};
+
+}  // namespace detail
+
 /// The table for any two models.
 template <class M1, class M2, Run R>
-inline constexpr alignment_table alignment{
-    {"active parameters", detail::count_active_matrices<M1>(), detail::count_active_matrices<M2>()},
-    {"training FLOPs per token", ratio(3) * flops<M1, detail::evaluated(R)>.paper.per_token(),
-     ratio(3) * flops<M2, detail::evaluated(R)>.paper.per_token()},
-    {"inference FLOPs per token", flops<M1, detail::evaluated(R)>.forward.per_token(),
-     flops<M2, detail::evaluated(R)>.forward.per_token()},
-    {"key and value bytes per token", state<M1, detail::evaluated(R)>.kv_expected / ratio(R.seq),
-     state<M2, detail::evaluated(R)>.kv_expected / ratio(R.seq)},
-    {"total parameters", params<M1>.total, params<M2>.total},
-    {"tokens at equal training FLOPs", matched<M1, M2, detail::evaluated(R)>.tokens, 1},
-    {"layers", M1::layers, M2::layers}};
+inline constexpr auto alignment = detail::align<M1, M2, detail::evaluated(R)>::value;
 
 }  // namespace sdepth::inline v0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pattern language: layers joined by + and repeated by * in run-length form. Knows no layer. Rank 1.
+// The pattern language: layers joined by + and repeated by * in run-length form. Knows no layer; what is joined or
+// repeated wrongly meets `slips.hpp`. Rank 1.
 //
 //     a + b         a, then b             Stack<a, b>
 //     a * 4_c       four layers a         Repeat<a, 4>, one type however large the count
@@ -43,6 +44,10 @@ struct Repeat : pattern_base {};
 template <class Item, long long N>
 struct Loop : pattern_base {};
 
+/// In place of a formula that could not be made and whose error is reported already. It stays what it is under +, *,
+/// `loop` and `sparse`, and a model of it is inert: no assertion behind the error adds another.
+struct broken_formula : pattern_base {};
+
 namespace detail {
 
 template <class P>
@@ -82,6 +87,14 @@ template <class P, long long M>
 struct repeated<Repeat<P, M>, 1> {
     using type = Repeat<P, M>;
 };
+template <long long N>
+struct repeated<broken_formula, N> {
+    using type = broken_formula;
+};
+template <>
+struct repeated<broken_formula, 1> {
+    using type = broken_formula;
+};
 
 template <class A, class B>
 struct joined;
@@ -116,25 +129,20 @@ struct unwrapped<Stack<P>> {
     using type = P;
 };
 
-template <class T>
-concept number = std::is_arithmetic_v<T>;
-
-// What `dense * 4` and `dense + 3` meet. They give a formula back, so that nothing fails after them.
-template <class Number>
-constexpr void repeat_count_is_a_constant() {
-    static_assert(!number<Number>, "sdepth: the count of a repeat is a compile-time constant: write dense * 4_c");
-}
-template <class Number>
-constexpr void only_layers_add_up() {
-    static_assert(!number<Number>, "sdepth: only layers and formulas add up: write + dense, or * 3_c to repeat");
-}
+template <class... Ps>
+concept any_broken = (std::same_as<Ps, broken_formula> || ...);
 
 }  // namespace detail
 
 template <pattern A, pattern B>
 constexpr auto operator+(A, B) {
-    using stack = typename detail::joined<typename detail::as_stack<A>::type, typename detail::as_stack<B>::type>::type;
-    return typename detail::unwrapped<stack>::type{};
+    if constexpr (detail::any_broken<A, B>) {
+        return broken_formula{};
+    } else {
+        using stack =
+            typename detail::joined<typename detail::as_stack<A>::type, typename detail::as_stack<B>::type>::type;
+        return typename detail::unwrapped<stack>::type{};
+    }
 }
 
 // This exact form, by value with a template template parameter, is the one that coexists with Hana's own operator*.
@@ -147,36 +155,10 @@ constexpr auto operator*(Constant<T, N>, P) {
     return typename detail::repeated<P, static_cast<long long>(N)>::type{};
 }
 
-template <pattern P, detail::number N>
-constexpr P operator*(P formula, N) {
-    detail::repeat_count_is_a_constant<N>();
-    return formula;
-}
-template <pattern P, detail::number N>
-constexpr P operator*(N, P formula) {
-    detail::repeat_count_is_a_constant<N>();
-    return formula;
-}
-template <pattern P, detail::number N>
-constexpr P operator+(P formula, N) {
-    detail::only_layers_add_up<N>();
-    return formula;
-}
-template <pattern P, detail::number N>
-constexpr P operator+(N, P formula) {
-    detail::only_layers_add_up<N>();
-    return formula;
-}
-template <pattern P, template <class T, T> class Constant, class T, T N>
-constexpr P operator+(P formula, Constant<T, N>) {
-    detail::only_layers_add_up<T>();
-    return formula;
-}
-
-/// N passes through a formula with one set of weights: parameters count once, work and state N times.
+/// N passes through a formula with one set of weights: parameters count once, work and state N times.
 template <long long N, pattern P>
-constexpr Loop<P, N> loop(P) {
-    return {};
+constexpr auto loop(P) {
+    return std::conditional_t<detail::any_broken<P>, broken_formula, Loop<P, N>>{};
 }
 
 /// `4_c`, the compile-time integer of Boost.Hana.

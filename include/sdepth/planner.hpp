@@ -113,7 +113,7 @@ struct plan_gate {
 
     static constexpr auto formula() {
         if constexpr (!judgement.ok()) {
-            return L{};
+            return broken_formula{};
         } else {
             constexpr x_mod_blocks b = blocks_of(P);
             constexpr Sparse<P.sparsity, L, evaluated(S)> skipping{};

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every rule has a reporter, a rejected program and a section in docs/diagnostics.md, and nothing else has: ROOT."""
+"""Every rule has a reporter, a rejected program and a section in docs/diagnostics.md, and nothing else has; every slip in
+spelling has a rejected program and its text in that page: ROOT."""
 import pathlib
 import re
 import sys
@@ -27,12 +28,25 @@ def faults(verdict, explain, document, cases):
     return result
 
 
+def slip_faults(slips, document, cases):
+    """The same of slips.hpp: reporters and their texts."""
+    names = re.findall(r"constexpr void (\w+)\(\) \{", slips.partition("namespace explain {")[2].partition("}  // namespace explain")[0])
+    if not names:
+        return ["slips.hpp has no reporters"]
+    table = document.partition("## Slips in spelling")[2]
+    result = [f"tests/reject has no case {n}" for n in names if n not in cases]
+    result += [f"docs/diagnostics.md lacks the text of a slip: {t}" for t in re.findall(r'"(sdepth: [^"]+)"', slips)
+               if f"`{t}`" not in table]
+    return result
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     include = root / "include/sdepth"
-    wrong = faults((include / "verdict.hpp").read_text(encoding="utf-8"), (include / "explain.hpp").read_text(encoding="utf-8"),
-                   (root / "docs/diagnostics.md").read_text(encoding="utf-8"),
-                   {c.stem for c in (root / "tests/reject").glob("*.cpp")})
+    verdict, explain, slips = ((include / f).read_text(encoding="utf-8") for f in ("verdict.hpp", "explain.hpp", "slips.hpp"))
+    document = (root / "docs/diagnostics.md").read_text(encoding="utf-8")
+    cases = {c.stem for c in (root / "tests/reject").glob("*.cpp")}
+    wrong = faults(verdict, explain, document, cases) + slip_faults(slips, document, cases)
     print("\n".join(wrong) or "rules, reporters, cases and sections agree")
     return 1 if wrong else 0
 

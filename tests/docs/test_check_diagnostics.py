@@ -3,7 +3,7 @@
 """What check_diagnostics.py accepts and what it finds."""
 import unittest
 
-from check_diagnostics import faults
+from check_diagnostics import faults, slip_faults
 
 VERDICT = "enum class rule {\n    none,\n    first,  ///< a\n    second,  ///< b\n};\n"
 EXPLAIN = "constexpr bool first() {}\nconstexpr bool second() {}\n"
@@ -27,6 +27,15 @@ class CheckDiagnostics(unittest.TestCase):
         self.expect("section second has no line `- mend:`",
                     document=DOCUMENT[:DOCUMENT.rindex("- mend")] + "\n## Others\n")
         self.expect("no rules", verdict="")
+
+    def test_slips(self):
+        slips = ('namespace explain {\nconstexpr void slip() {\n    static_assert(false, "sdepth: write x");\n}\n'
+                 '}  // namespace explain\nconstexpr void other() {\n')
+        document = "## Slips in spelling\n\n| `y` | `sdepth: write x` |\n"
+        self.assertEqual(slip_faults(slips, document, {"slip"}), [])
+        self.assertIn("no case slip", " ".join(slip_faults(slips, document, {"other"})))
+        self.assertIn("lacks the text", " ".join(slip_faults(slips, document.replace("x", "z"), {"slip"})))
+        self.assertIn("no reporters", " ".join(slip_faults("", document, set())))
 
 
 if __name__ == "__main__":

@@ -3,19 +3,23 @@
 // expect: sdepth: no model of equal active depth: make sparse layers of a kind a multiple of K
 // expect: active_depth_is_whole
 // numbers: 7 2
+#include "formula.hpp"
 #include "sdepth/partner.hpp"
 
-#include "sdepth/layers/sparse.hpp"
-
-using namespace sdepth;
-using namespace sdepth::literals;
-
-constexpr Dims sizes{.width = 64, .head_dim = 16, .heads = 4, .ffn = 128, .vocab = 256};
+constexpr Run run{.seq = 128};
 #ifdef TWIN
-using M = Model<dense + sparse<4> * 8_c + dense, sizes>;
+constexpr auto formula = dense + sparse<4> * 8_c + dense;
 #else
-using M = Model<dense + sparse<4> * 6_c + dense, sizes>;
+constexpr auto formula = dense + sparse<4> * 6_c + dense;
 #endif
+using M = Model<formula, small>;
 using Partner = equal_active<M>;
-static_assert(Partner::layers > 0);
-static_assert(alignment<M, Partner, Run{.seq = 128}>.depth.first == ratio(M::layers));
+static_assert(counted_as_usual<Partner, 4>());
+static_assert(params<Partner>.total == 180'928);
+static_assert(active_depth<Partner> == ratio(4));
+static_assert(matched<M, Partner, run>.flops == ratio(23, 26));
+static_assert(alignment<M, Partner, run>.depth.first == ratio(10));
+static_assert(alignment<M, Partner, run>.active.second == ratio(180'224));
+using Wide = equal_params_wider<M>;
+static_assert(counted_as_usual<Wide, 4>() && Wide::layers == 4);
+static_assert(params<Wide>.total == 426'688);

@@ -10,4 +10,5 @@ constexpr auto formula = dense * 4_c + dense * 3_c;
 constexpr auto formula = dense * 4_c + 3;
 #endif
 using M = Model<formula, small>;
-static_assert(params<M>.total > 0);
+static_assert(counted_as_usual<M, 7>());
+static_assert(params<M>.total == 292'000);

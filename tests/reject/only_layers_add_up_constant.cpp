@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A compile-time constant added to a formula.
-// expect: sdepth: only layers and formulas add up
+// expect: sdepth: only layers and formulas add up: write \+ dense, or \* 3_c to repeat
 // expect: only_layers_add_up
 #include "formula.hpp"
 
@@ -10,4 +10,5 @@ constexpr auto formula = dense * 4_c + dense * 3_c;
 constexpr auto formula = dense * 4_c + 3_c;
 #endif
 using M = Model<formula, small>;
-static_assert(params<M>.total > 0);
+static_assert(counted_as_usual<M, 7>());
+static_assert(params<M>.total == 292'000);

@@ -3,14 +3,14 @@
 // expect: sdepth: a plan's prefix must lie within 0 and its active layers: change .prefix or .active
 // expect: prefix_within_budget
 // numbers: 28 4
+#include "formula.hpp"
 #include "sdepth/planner.hpp"
 
-using namespace sdepth;
-
 #ifdef TWIN
-constexpr x_mod_plan plan{.active = 28, .prefix = 4, .stride = 3, .sparsity = 16};
+constexpr x_mod_plan bounded_plan{.active = 28, .prefix = 4, .stride = 3, .sparsity = 16};
 #else
-constexpr x_mod_plan plan{.active = 4, .prefix = 28, .stride = 3, .sparsity = 16};
+constexpr x_mod_plan bounded_plan{.active = 4, .prefix = 28, .stride = 3, .sparsity = 16};
 #endif
-using M = Model<planned<plan>, Dims{.width = 64, .head_dim = 16, .heads = 4, .ffn = 128, .vocab = 256}>;
-static_assert(M::layers > 0);
+using M = Model<planned<bounded_plan>, small>;
+static_assert(counted_as_usual<M, 298>());
+static_assert(params<M>.total == 11'084'704);

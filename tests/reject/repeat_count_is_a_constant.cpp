@@ -10,4 +10,5 @@ constexpr auto formula = dense * 4_c;
 constexpr auto formula = dense * 4;
 #endif
 using M = Model<formula, small>;
-static_assert(params<M>.total > 0);
+static_assert(counted_as_usual<M, 4>());
+static_assert(params<M>.total == 180'928);

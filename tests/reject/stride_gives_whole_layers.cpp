@@ -3,14 +3,14 @@
 // expect: sdepth: a planned block has stride x sparsity sparse layers: make it a positive whole number
 // expect: stride_gives_whole_layers
 // numbers: 5 2
+#include "formula.hpp"
 #include "sdepth/planner.hpp"
 
-using namespace sdepth;
-
 #ifdef TWIN
-constexpr x_mod_plan plan{.active = 28, .prefix = 4, .stride = {1, 2}, .sparsity = 6};
+constexpr x_mod_plan plan_of_28{.active = 28, .prefix = 4, .stride = {1, 2}, .sparsity = 6};
 #else
-constexpr x_mod_plan plan{.active = 28, .prefix = 4, .stride = {1, 2}, .sparsity = 5};
+constexpr x_mod_plan plan_of_28{.active = 28, .prefix = 4, .stride = {1, 2}, .sparsity = 5};
 #endif
-using M = Model<planned<plan>, Dims{.width = 64, .head_dim = 16, .heads = 4, .ffn = 128, .vocab = 256}>;
-static_assert(M::layers > 0);
+using M = Model<planned<plan_of_28>, small>;
+static_assert(counted_as_usual<M, 68>());
+static_assert(params<M>.total == 2'553'584);

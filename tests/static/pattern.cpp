@@ -33,6 +33,11 @@ static_assert(!same(a + b, b + a));
 static_assert(!same(loop<2>(a), a * 2_c));
 static_assert(!same(a * 0_c + a, a), "a repeat of nothing stays visible to the check");
 
+// What could not be made stays so, without a word.
+constexpr broken_formula broken;
+static_assert(same(a + broken, broken) && same(broken + (a + b), broken) && same(broken + broken, broken));
+static_assert(same(broken * 4_c, broken) && same(1_c * broken, broken) && same(loop<2>(broken), broken));
+
 template <class P>
 constexpr layer_run run_at(P, std::size_t i) {
     return runs_of<P>::runs[i];

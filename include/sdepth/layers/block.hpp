@@ -8,6 +8,7 @@
 #include "sdepth/layer.hpp"
 #include "sdepth/layers/attention.hpp"
 #include "sdepth/layers/ffn.hpp"
+#include "sdepth/slips.hpp"
 
 namespace sdepth::inline v0 {
 

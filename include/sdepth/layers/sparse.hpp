@@ -158,9 +158,13 @@ struct Sparse : layer_base {
     }
 
     /// `sparse<8>(mamba)`: the same routing around another layer.
-    template <std::derived_from<layer_base> Other>
+    template <class Other>
     constexpr auto operator()(Other) const {
-        return Sparse<K, Other, detail::evaluated(policy)>{};
+        if constexpr (std::derived_from<Other, layer_base>) {
+            return Sparse<K, Other, detail::evaluated(policy)>{};
+        } else {
+            return detail::wrong_inner_layer<Other>();
+        }
     }
 };
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// What a formula with a slip in its spelling meets: overloads of +, *, `loop` and `sparse` that report one error, which
+// says what to write, and give a `broken_formula`, so that nothing fails after it. Rank 1.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include "sdepth/layer.hpp"
+#include "sdepth/pattern.hpp"
+
+namespace sdepth::inline v0 {
+
+namespace detail {
+
+template <class T>
+struct is_constant : std::false_type {};
+template <template <class T, T> class Constant, class T, T N>
+struct is_constant<Constant<T, N>> : std::true_type {};
+/// `4_c`, `std::integral_constant`.
+template <class T>
+concept constant = is_constant<T>::value;
+
+template <class T>
+concept part_members = requires(Dims d) {
+    std::string_view(T::name);
+    { T::tensors(d) } -> std::same_as<tensor_rows>;
+};
+template <class T>
+concept layer_members = requires {
+    bool(T::has_mixer);
+};
+/// A mixer or a feed-forward part, by its members.
+template <class T>
+concept part = std::is_class_v<T> && !pattern<T> && part_members<T> && !layer_members<T>;
+
+template <class T>
+concept has_value = requires {
+    T::value;
+};
+// What a user repeats in place of a layer. Narrow, for every type multiplied by a constant passes here.
+template <class T>
+concept stray = std::is_empty_v<T> && !pattern<T> && !has_value<T>;
+
+}  // namespace detail
+
+namespace explain {
+
+template <class Type, detail::layer_member lacking>
+constexpr void not_a_layer() {
+    if constexpr (lacking == detail::layer_member::none) {
+        static_assert(std::is_base_of_v<layer_base, Type>,
+                      "sdepth: not a layer: derive the type named here from sdepth::layer_base");
+    } else {
+        static_assert(std::is_base_of_v<layer_base, Type>,
+                      "sdepth: not a layer: derive the type from layer_base and add the member named here");
+    }
+}
+template <class Mixer>
+constexpr void mixer_alone() {
+    static_assert(std::is_base_of_v<layer_base, Mixer>,
+                  "sdepth: a mixer alone is not a layer: write layer<Mixer, None>, as attention_only does");
+}
+template <class Ffn>
+constexpr void ffn_alone() {
+    static_assert(std::is_base_of_v<layer_base, Ffn>,
+                  "sdepth: a feed-forward part alone is not a layer: write layer<None, Ffn>, as ffn_only does");
+}
+template <class Count>
+constexpr void repeat_count_is_a_constant() {
+    static_assert(detail::constant<Count>,
+                  "sdepth: the count of a repeat is a compile-time constant: write dense * 4_c");
+}
+template <class Addend>
+constexpr void only_layers_add_up() {
+    static_assert(pattern<Addend>, "sdepth: only layers and formulas add up: write + dense, or * 3_c to repeat");
+}
+template <class Factor>
+constexpr void formulas_do_not_multiply() {
+    static_assert(detail::constant<Factor>, "sdepth: formulas do not multiply: write a + b, or a * 4_c to repeat a");
+}
+template <class Argument>
+constexpr void loop_takes_a_formula() {
+    static_assert(pattern<Argument>, "sdepth: a loop takes a formula: write loop<2>(dense * 4_c), the passes in < >");
+}
+template <class Argument>
+constexpr void sparse_wraps_one_layer() {
+    static_assert(std::is_base_of_v<layer_base, Argument>,
+                  "sdepth: sparse wraps one layer: write sparse<4>(a) + sparse<4>(b), or sparse<4>(a) * 2_c");
+}
+
+}  // namespace explain
+
+namespace detail {
+
+/// Reports that T, a class, is no layer.
+template <class T>
+constexpr void report_no_layer() {
+    if constexpr (!part<T>) {
+        explain::not_a_layer<T, lack_of<T>::member>();
+    } else if constexpr (requires(Dims d) { T::mixing(d); }) {
+        explain::mixer_alone<T>();
+    } else {
+        explain::ffn_alone<T>();
+    }
+}
+
+template <class T>
+concept no_layer = std::is_class_v<T> && !pattern<T> && !constant<T>;
+
+template <class T>
+constexpr void report_addend() {
+    if constexpr (no_layer<T>) {
+        report_no_layer<T>();
+    } else {
+        explain::only_layers_add_up<T>();
+    }
+}
+
+/// Reports what multiplies a formula, or a part that is none.
+template <class A, class B>
+constexpr void report_factors() {
+    if constexpr (!pattern<A> && !pattern<B>) {
+        report_no_layer<std::conditional_t<part<A>, A, B>>();
+    } else {
+        using factor = std::conditional_t<pattern<A>, B, A>;
+        if constexpr (pattern<factor> || part<factor>) {
+            explain::formulas_do_not_multiply<factor>();
+        } else {
+            explain::repeat_count_is_a_constant<factor>();
+        }
+    }
+}
+
+template <class... Ts>
+concept about_formulas = !(constant<Ts> || ...) && ((pattern<Ts> || part<Ts>) || ...);
+
+}  // namespace detail
+
+template <class A, class B>
+requires(detail::about_formulas<A, B> && !(pattern<A> && pattern<B>)) constexpr broken_formula operator+(A, B) {
+    if constexpr (!detail::any_broken<A, B>) detail::report_addend<std::conditional_t<pattern<A>, B, A>>();
+    return {};
+}
+template <class A, class B>
+requires detail::about_formulas<A, B>
+constexpr broken_formula operator*(A, B) {
+    if constexpr (!detail::any_broken<A, B>) detail::report_factors<A, B>();
+    return {};
+}
+
+// With a constant, only this form is chosen before Hana's own operators (`pattern.hpp`).
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator+(P, Constant<T, N>) {
+    if constexpr (!detail::any_broken<P>) explain::only_layers_add_up<Constant<T, N>>();
+    return {};
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator+(Constant<T, N>, P) {
+    if constexpr (!detail::any_broken<P>) explain::only_layers_add_up<Constant<T, N>>();
+    return {};
+}
+template <detail::stray X, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator*(X, Constant<T, N>) {
+    detail::report_no_layer<X>();
+    return {};
+}
+template <detail::stray X, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator*(Constant<T, N>, X) {
+    detail::report_no_layer<X>();
+    return {};
+}
+
+template <long long N, class T>
+requires(!pattern<T>) constexpr broken_formula loop(T) {
+    if constexpr (detail::no_layer<T>) {
+        detail::report_no_layer<T>();
+    } else {
+        explain::loop_takes_a_formula<T>();
+    }
+    return {};
+}
+
+namespace detail {
+
+/// What `sparse<K>(argument)` gives when the argument is no layer.
+template <class T>
+constexpr broken_formula wrong_inner_layer() {
+    if constexpr (no_layer<T>) {
+        report_no_layer<T>();
+    } else if constexpr (!any_broken<T>) {
+        explain::sparse_wraps_one_layer<T>();
+    }
+    return {};
+}
+
+}  // namespace detail
+
+}  // namespace sdepth::inline v0
