@@ -2,7 +2,7 @@
 // Trains Dense, MoD, X-MoD and X-MoD's ablations under one budget and prints the table of held-out losses.
 //
 // Equal FLOPs: every model gets the `useful` training FLOPs of Dense at --steps, so cheaper models see more tokens,
-// which the column D/D_D states; equal tokens and equal time are the other two readings of "fair".
+// which the column D/D_D states; equal tokens and equal time are the other two readings of "fair".
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>

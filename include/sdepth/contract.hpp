@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The architecture contract (B-40): a text, generated from the type, of everything that a model's name leaves open.
+// The architecture contract: a text, generated from the type, of everything that a model's name leaves open.
 // Its model part is what the digest covers; its run record is stored beside it and may differ. Host only. Rank 4.
 #pragma once
 

@@ -377,7 +377,7 @@ struct state_counts {
     ratio kv_expected{};           ///< keys and values, a sparse layer counted 1/K
     long long kv_capacity = 0;     ///< keys and values if every layer took every row
     long long recurrent = 0;       ///< recurrent state with the width - 1 inputs that a convolution needs
-    long long recurrent_full = 0;  ///< the same with `width` inputs, as the chapter counts (D-34)
+    long long recurrent_full = 0;  ///< the same with `width` inputs, as the book chapter's formula has it
     long long depth_slots = 0;     ///< slots that one position writes
     long long depth_bytes = 0;     ///< keys and values of those slots, for one position
 };

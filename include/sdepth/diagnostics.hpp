@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What sparse layers do with their tokens: realised rate, coverage, overlap of neighbours, updates a token, agreement
-// of the training mask with the causal one. Rank 7.
+// of the training mask with the causal one. Rank 7.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sdepth::inline v0 {
 
-/// What independent choices of the same rate would show on the longest run of sparse layers of model M.
+/// What independent choices of the same rate would show on the longest run of sparse layers of model M.
 template <class M>
 constexpr independent_routing independent_reference() {
     independent_routing longest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an expert layer's router did over some batches: loads, drops, entropy (B-43). Rank 1.
+// What an expert layer's router did over some batches: loads, drops, entropy. Rank 1.
 #pragma once
 
 #include <cstddef>

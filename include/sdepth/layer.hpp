@@ -93,7 +93,7 @@ enum class row_scope {
     none  ///< not part of a matrix product
 };
 
-/// Which optimiser updates a tensor when Muon is chosen (D-22).
+/// Which optimiser updates a tensor when Muon is chosen: matrices of hidden layers are Muon's, all else AdamW's.
 enum class update_group { muon, adamw };
 
 /// How a tensor is split over devices; files stay unsharded.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a budget to a formula: the X-MoD plan of an active depth, and the tokens that a compute budget buys.
-// Models to compare with are in `partner.hpp`; which K and A to ask for is the law's business (`law.hpp`). Rank 4.
+// From a budget to a formula: the X-MoD plan of an active depth (Eq. 14, 15), and the tokens that a compute budget
+// buys. Models to compare with are in `partner.hpp`; which K and A to ask for is the law's business (`law.hpp`).
+// Rank 4.
 #pragma once
 
 #include <type_traits>
@@ -162,7 +163,8 @@ constexpr long long sequences_for(long long seq, long long tokens = paper_batch_
     return whole == 0 || tokens % seq > seq / 2 ? whole + 1 : whole;
 }
 
-/// Tokens that a budget of training FLOPs buys, rounded down, in both readings of the X-MoD paper's C (D-01).
+/// Tokens that a budget of training FLOPs buys, rounded down, in both readings of the X-MoD paper's C: it says training
+/// FLOPs, and its printed numbers of tokens fit forward FLOPs.
 struct token_budget {
     long long training = 0;      ///< a token costs 3 x `paper`, forward and backward: ours
     long long forward = 0;       ///< a token costs `paper`: what the paper's printed numbers amount to

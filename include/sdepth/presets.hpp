@@ -91,7 +91,7 @@ inline constexpr Dims size_700m{
     .width = 1024, .head_dim = 64, .heads = 16, .kv_heads = 8, .ffn = 4096, .vocab = 100278, .tied = true};
 
 // Its small models: biases in every projection, no norm of queries and keys. There the last layer keeps its
-// projection too, though nobody reads the slot (D-33).
+// projection too, though nobody reads the slot: the increments of Table 6 count it.
 inline constexpr attention_policy small_attention{.norm = qk_norm::none, .biases = true};
 inline constexpr ffn_policy small_ffn{.biases = true};
 inline constexpr Block<Attention<small_attention>, SwiGLU<small_ffn>, post_norm> small{};

@@ -8,7 +8,7 @@
 
 namespace sdepth::inline v0 {
 
-/// Linear warm-up, then half a cosine down to a share of the peak.
+/// Linear warm-up, then half a cosine down to a share of the peak, as the X-MoD paper trains.
 struct cosine_schedule {
     double peak = 1e-3;
     double warmup_share = 0.01;  ///< of all steps; at least one step

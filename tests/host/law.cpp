@@ -53,7 +53,7 @@ TEST_CASE("law: sizes that are not positive are refused") {
     CHECK_THROWS_AS(residual(at(556e6, 32768, 8, 0)), error);
 }
 
-TEST_CASE("law: a dense run on the curve has residual 0") {
+TEST_CASE("law: a dense run on the curve has residual 0") {
     for (const dense_run& run : curve) CHECK(matched_residual(run.loss, run.flops, curve) == 0);
     CHECK(dense_loss(curve, 2e19) == Approx(2.9).epsilon(1e-12));  // half way in log FLOPs
     CHECK(matched_residual(2.6, 8e19, curve) == Approx(-0.15).epsilon(1e-12));
@@ -68,7 +68,7 @@ TEST_CASE("law: the dense curve is not extrapolated") {
     CHECK_THROWS_AS(dense_loss(falling, 2e19), error);
 }
 
-TEST_CASE("law: the candidate law is never worse on its own points") {  // X-23, D-24
+TEST_CASE("law: the candidate law is never worse on its own points") {
     // Observed = the law plus a term that grows with K, then the same with the opposite sign.
     for (const double sign : {1.0, -1.0}) {
         std::vector<observed_residual> observed;
@@ -95,7 +95,7 @@ TEST_CASE("law: the candidate law is never worse on its own points") {  // X-23,
     CHECK_THROWS_AS(rmse_of({}), error);
 }
 
-TEST_CASE("law: time at equal FLOPs, from tokens and speed") {  // Tables 7 and 11
+TEST_CASE("law: time at equal FLOPs, from tokens and speed") {  // Tables 7 and 11
     struct row {
         double token_ratio, speed, printed;
     };
@@ -110,7 +110,7 @@ TEST_CASE("law: time at equal FLOPs, from tokens and speed") {  // X-60: Tables 
     CHECK(std::round(times[4] / times[3] * 100) == 118);  // A3K16 against 8:128
 }
 
-TEST_CASE("law: designs rank by what they reach in the same time") {
+TEST_CASE("law: designs rank by what they reach in the same time") {
     // A3K16 has the lower residual; A4K8 runs a third faster at about the same FLOPs a token.
     const timed_design a4k8{{936e6, 32768, 8, 4, 161.0 / 28}, 4.573e9, 52000};
     const timed_design a3k16{{936e6, 32768, 16, 3, 298.0 / 28}, 4.506e9, 39000};
@@ -124,7 +124,7 @@ TEST_CASE("law: designs rank by what they reach in the same time") {  // X-66
     CHECK(loss_after(seconds, a4k8, curve) < loss_after(seconds, a3k16, curve));
 }
 
-TEST_CASE("law: the report gives interval, distance and the missing reference") {
+TEST_CASE("law: the report gives interval, distance and the missing reference") {
     CHECK(law_report({556e6, 32768, 8, 4, 161.0 / 28}) ==
           "residual -0.1857, between -0.2249 and -0.1465; 1.75 doublings from the fitted set; a loss needs that of a "
           "dense model of 5.56e+08 active parameters at 32768 tokens and the same training FLOPs");

@@ -8,7 +8,7 @@ using namespace sdepth;
 using namespace sdepth::literals;
 using namespace sdepth_test;
 
-// ---- experts: E Pe + E d stored, k Pe + E d evaluated, Pe = 3 d df (B-06, B-07)
+// ---- experts: E Pe + E d stored, k Pe + E d evaluated, Pe = 3 d df
 // --------------------------------------
 
 constexpr Dims wide{.width = 4096, .expert_ffn = 14336, .vocab = 1};
@@ -42,17 +42,17 @@ static_assert(stored_over_evaluated<16> == 800);    // 8.00
 static_assert(stored_over_evaluated<32> == 1'599);  // 15.99
 static_assert(stored_over_evaluated<64> == 3'198);  // 31.98
 
-// ---- decoding state of 24 Mamba layers, 1536 channels, 16 states, convolution of 4, f32 (B-36) ----------------------
+// ---- decoding state of 24 Mamba layers, 1536 channels, 16 states, convolution of 4, f32 -----------------------------
 
 using M = Model<presets::mamba_24, presets::size_mamba_130m>;
 static_assert(counted<state<M, Run{.seq = 1}>.recurrent_full, 2'949'120>());  // the chapter: n_state + d_conv
-static_assert(counted<state<M, Run{.seq = 1}>.recurrent, 2'801'664>());       // d_conv - 1 inputs suffice (D-34)
+static_assert(counted<state<M, Run{.seq = 1}>.recurrent, 2'801'664>());       // d_conv - 1 inputs suffice
 static_assert(2'949'120 == 24 * 1536 * (16 + 4) * 4 && 2'801'664 == 24 * 1536 * (16 + 3) * 4);
 static_assert(state<M, Run{.seq = 1'000'000}>.recurrent == 2'801'664, "independent of the context");
 static_assert(state<M, Run{.seq = 1'000'000}>.kv_capacity == 0);
 static_assert(state<M, Run{.seq = 1}, state_precision{.recurrent = 2}>.recurrent_full == 2'949'120 / 2);
 
-// ---- growth (B-35): pairs of attention quadruple when the length doubles, state updates double ----------------------
+// ---- growth: pairs of attention quadruple when the length doubles, state updates double ----------------------
 
 constexpr Dims both{.width = 64, .head_dim = 16, .heads = 4, .ffn = 128, .vocab = 256};
 template <long long seq, class M>

@@ -185,7 +185,8 @@ static_assert(kept<ten>(loop<3>(dense)).kv_capacity == 3 * 10 * kv_row);
 static_assert(kept<ten>(sparse<4>(ffn_only) + dense).kv_capacity == 10 * kv_row);
 static_assert(state<Model<mixed, d>, ten, state_precision{.kv = 1}>.kv_capacity == 4 * 10 * kv_row / 2);
 
-// Recurrent state in f32, whatever the length; the convolution keeps its last width - 1 inputs, or width (D-34).
+// Recurrent state in f32, whatever the length; the convolution keeps its last width - 1 inputs, or width as the book
+// chapter counts.
 static_assert(kept<ten>(s4).recurrent == 4 * 64 * 64 && kept<ten>(s4).recurrent_full == 4 * 64 * 64);
 static_assert(kept<ten>(mamba).recurrent == 4 * 128 * (16 + 3) &&
               kept<ten>(mamba).recurrent_full == 4 * 128 * (16 + 4));

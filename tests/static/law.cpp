@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The law at compile time, against the numbers that features.md rows and D-25 to D-27 compute from
-// Table 8.
+// The law at compile time, against the numbers that follow from Table 8.
 #include "sdepth/law.hpp"
 
 namespace {
@@ -43,16 +42,16 @@ static_assert(close(context_penalty(at(556e6, 32768, 16, 1)),
 static_assert(stride_interaction(at(556e6, 32768, 1, 4)) == 0 && stride_interaction(at(556e6, 32768, 8, 1)) == 0);
 static_assert(stride_interaction(at(556e6, 32768, 8, 4)) > 0 && stride_interaction(at(556e6, 32768, 8, 0.5)) < 0);
 
-// X-22, D-27: the value at a point; e at K = 1, whatever A.
+// The value at a point; e at K = 1, whatever A.
 static_assert(prints(residual(at(556e6, 32768, 18, 1)), -0.1398, 4));
 static_assert(residual(at(556e6, 32768, 1, 1)) == 0.01848 && residual(at(165e6, 2048, 1, 5)) == 0.01848);
 
-// exponents of Eq. 31; sixteen times the length, 4.61 times the sparsity.
+// Exponents of Eq. 31; sixteen times the length, 4.61 times the sparsity.
 static_assert(prints(best_sparsity_exponents().length, 0.5512, 4));
 static_assert(prints(best_sparsity_exponents().active, -0.0463, 4));
 static_assert(prints(detail::power_of(16, best_sparsity_exponents().length), 4.61, 2));
 
-// D-26: the law's own minima. (The paper's list 3, 6, 10, 14, 18, 22 is measured and no test of the law.)
+// The law's own minima. (The paper's list 3, 6, 10, 14, 18, 22 is measured and no test of the law.)
 struct candidates {
     long long k[64];
     constexpr candidates() : k() {
@@ -68,7 +67,7 @@ static_assert(best_k(165e6, 32768) == 22 && best_k(298e6, 32768) == 22 && best_k
               best_k(1.65e9, 32768) == 20);
 static_assert(!best_of({556e6, 32768, up_to_64.k, one}).at_edge);
 
-// the minimum of the tested grid lies on its edge; A = 1/2 with odd K has no whole layers.
+// The minimum of the tested grid lies on its edge; A = 1/2 with odd K has no whole layers.
 constexpr long long tested_k[] = {4, 8, 12, 16};
 constexpr double tested_a[] = {0.5, 1, 2, 3, 4, 5};
 constexpr law_optimum best = best_of({165e6, 32768, tested_k, tested_a});
@@ -78,7 +77,7 @@ constexpr long long odd_k[] = {3, 5, 7};
 constexpr double half[] = {0.5};
 static_assert(best_of({165e6, 32768, odd_k, half}).sparsity == 0);
 
-// D-25: the law beside Table 1 (dense 2.773, 2.635, 2.531), with exact active sizes and layer counts. At 556M and 936M
+// The law beside Table 1 (dense 2.773, 2.635, 2.531), with exact active sizes and layer counts. At 556M and 936M
 // it misses by one to three times its extrapolated error; for MoD (A = 1/8) it has the wrong sign.
 constexpr law_point of_model(double active, double sparsity, double stride, double layers) {
     return {active, 32768, sparsity, stride, layers / 28};
@@ -91,7 +90,7 @@ static_assert(prints(residual(of_model(1'615'138'816, 8, 4, 161)), 2.359 - 2.531
 static_assert(prints(residual(of_model(1'615'138'816, 16, 3, 298)), -0.205, 3), "-.209 is measured");
 static_assert(prints(residual(of_model(914'082'816, 8, 0.125, 49)), 0.049, 3), "-.065 is measured");
 
-// error and distance. On the sweeps the distance is 0; A4K8 at 556M is inside every range and on no sweep.
+// Error and distance. On the sweeps the distance is 0; A4K8 at 556M is inside every range and on no sweep.
 static_assert(estimate(at(556e6, 8192, 9, 1)).distance == 0 && estimate(at(556e6, 8192, 9, 1)).rmse == 0.0131);
 static_assert(estimate(at(298e6, 32768, 16, 1)).distance == 0);
 static_assert(estimate(at(165e6, 32768, 16, 5)).distance == 0);
@@ -104,7 +103,7 @@ static_assert(!mod.in_ranges && close(mod.distance, 3, 1e-12));
 static_assert(!estimate(at(556e6, 65536, 16, 1)).in_ranges && !estimate(at(1.65e9, 32768, 16, 1)).in_ranges);
 static_assert(!estimate(at(556e6, 32768, 25, 1)).in_ranges);
 
-// Eq. 24 and 25 with the layer sizes of Table 4. A3K16 has whole blocks, so the model agrees with a count of real
+// Eq. 24 and 25 with the layer sizes of Table 4. A3K16 has whole blocks, so the model agrees with a count of real
 // layers; A4K8 has not (4.8 blocks), and comes out lower (3.887e9 against 3.934e9).
 constexpr law_flops table_4(double width, double weights) {
     return {.linear = 2 * weights / (width * width), .mixing = 4 * 2048 / width, .width = width};

@@ -17,7 +17,7 @@ static_assert(counted<total<Model<moda_reuse, size_700m>>, 669'045'760>());    /
 static_assert(counted<total<Model<moda_ffn_kv, size_700m>>, 705'745'920>());   // 705.7M
 static_assert(counted<total<Model<moda_both_kv, size_700m>>, 742'446'080>());  // 742.4M
 static_assert(total<Model<moda_ffn_kv, size_700m>> - total<Model<moda_reuse, size_700m>> ==
-              36'700'160);  // +36.7M, 35 layers (D-33)
+              36'700'160);  // +36.7M, 35 layers: the last one writes no slot
 static_assert(total<Model<moda_both_kv, size_700m>> - total<Model<moda_ffn_kv, size_700m>> == 36'700'160);
 static_assert(36'700'160 == 35 * 2 * 1024 * 512);
 
@@ -29,7 +29,7 @@ constexpr long long sequence_flops = [] {
     return sequence.den() == 1 ? sequence.num() : -1;
 }();
 // Printed 8.01, 8.41, 8.02, 8.33 and 8.63 T: some .06 T above any count of these layers, so that only the increments
-// of the last three, +0.01, +0.32 and +0.62, can be reached (D-36).
+// of the last three, +0.01, +0.32 and +0.62, can be reached.
 static_assert(counted<sequence_flops<Model<olmo_36, size_700m>>, 7'953'658'675'200>());
 static_assert(counted<sequence_flops<Model<olmo_38, size_700m>>, 8'348'795'666'432>());
 static_assert(counted<sequence_flops<Model<moda_reuse, size_700m>> - sequence_flops<Model<olmo_36, size_700m>>,
@@ -60,8 +60,7 @@ static_assert(total<Model<small_moda_24, size_small>> - total<Model<small_24, si
 constexpr auto small_pre_48 = layer<Attention<small_attention>, SwiGLU<small_ffn>> * 48_c;
 static_assert(total<Model<small_pre_48, size_small>> == total<Model<small_48, size_small>>);
 
-// Printed 136.61 -> 144.00 G and 78.19 -> 81.24 G: half attention over 512 tokens comes nearest and does not close
-// (D-36).
+// Printed 136.61 -> 144.00 G and 78.19 -> 81.24 G: half attention over 512 tokens comes nearest and does not close.
 template <class M>
 constexpr long long small_flops = rounded(flops<M, Run{.seq = 512}>.forward.sequence / ratio(1'000'000'000), 100);
 static_assert(small_flops<Model<small_48, size_small>> == 13'576 &&
@@ -105,7 +104,7 @@ static_assert(slot_flops<Twenty, Model<plain_twenty, narrow>> == ratio(4 * 512 *
 static_assert(slot_flops<Wide, Model<plain_ten, wide>> == ratio(4 * 1024 * 10 * 9));
 static_assert(slot_flops<Grouped, Model<plain_ten, grouped>> == ratio(4 * 512 * 10 * 9));
 
-// ---- perplexities (Table 5): truncated, not rounded; the ten values average 15.616 and 13.678 (D-41) ----------------
+// ---- perplexities (Table 5): truncated, not rounded; the ten values average 15.616 and 13.678 -----------------------
 
 static_assert(1832 + 1743 + 2437 + 953 + 1226 + 1678 + 2053 + 917 + 2384 + 393 == 15'616);  // printed 15.61
 static_assert(1616 + 1537 + 2110 + 845 + 1041 + 1419 + 1813 + 819 + 2121 + 357 == 13'678);  // printed 13.67

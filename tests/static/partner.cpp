@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Partners of a model as types, and what is equal between two models.
+// Partners of a model as types, and what is equal between two models.
 #include "sdepth/partner.hpp"
 
 #include <type_traits>
@@ -76,7 +76,7 @@ static_assert(off(params<Wide>.total) < off(params<Model<presets::dense_28, wide
 constexpr Dims experts_only{.width = 256, .head_dim = 64, .heads = 4, .expert_ffn = 128, .vocab = 1000};
 static_assert(equal_params_wider<Model<moe<8, 2> * 4_c, experts_only>>::dims.ffn == 1024);
 
-// active parameters and keys equal, all else not; Dense936 against itself equal on each axis.
+// The seven axes: active parameters and keys equal, all else not; Dense936 against itself equal on each axis.
 constexpr alignment_table table = alignment<A4K8, Dense936, at_32k>;
 static_assert(table.active.equal() && table.active.first == ratio(914'082'816));
 static_assert(table.kv.equal() && table.kv.first == ratio(28 * 2 * 8 * 128 * 2));

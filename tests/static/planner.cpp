@@ -16,7 +16,7 @@ constexpr bool same(P, Q) {
     return std::is_same_v<P, Q>;
 }
 
-// Eq. 35 and 36, the same types as written out; and with the printed policy, the presets.
+// Eq. 35 and 36, the same types as written out; and with the printed policy, the presets.
 constexpr x_mod_plan a4k8{.active = 28, .prefix = 4, .stride = 4, .sparsity = 8};
 constexpr x_mod_plan a3k16{.active = 28, .prefix = 4, .stride = 3, .sparsity = 16};
 static_assert(same(planned<a4k8>, dense * 4_c + (sparse<8> * 24_c + dense) + (sparse<8> * 32_c + dense) * 4_c));
@@ -73,7 +73,7 @@ static_assert(whole_strides_are_exact());
 constexpr x_mod_plan left_over{.active = 6, .prefix = 4, .stride = {1, 2}, .sparsity = 2};
 static_assert(blocks_of(left_over).active() == ratio(11, 2) && blocks_of(left_over).layers() == 6);
 
-// D-17 and the other rules, as data.
+// The rules of a plan, as data.
 constexpr bool refused(const x_mod_plan& plan, rule broken, long long a, long long b = 0) {
     const verdict v = check_plan(plan);
     return v.broken == broken && v.a == a && v.b == b;
@@ -100,13 +100,13 @@ using Best =
     Model<planned<x_mod_plan{.active = 28, .prefix = 4, .stride = 1, .sparsity = best.sparsity}>, presets::size_556m>;
 static_assert(Best::layers == 4 + 12 * 21);
 
-// tokens of a step.
+// Tokens of a step.
 static_assert(counted<batch_tokens(Run{.seq = 32768, .batch = 80}), 2'621'440>());
 static_assert(counted<batch_tokens(Run{.seq = 32768, .batch = 1, .accumulate = 10, .ranks = 8}), 2'621'440>());
 static_assert(sequences_for(32768) == 80 && sequences_for(2048) == 1280 && sequences_for(65536) == 40);
 static_assert(sequences_for(48000) == 55 && sequences_for(10'000'000) == 1);
 
-// X-40, D-01: tokens of the dense rows in both readings, 11.9, 16.6, 24.2 and 3.97, 5.53, 8.06 billion.
+// Tokens of the dense rows of Table 6 in both readings, 11.9, 16.6, 24.2 and 3.97, 5.53, 8.06 billion.
 constexpr Run paper_run{.seq = 32768, .batch = 80};
 template <Dims D>
 constexpr token_budget dense_tokens(double compute) {

@@ -41,7 +41,7 @@ static_assert(a4k8.updates(33) == 0 && a4k8.updates(-1) == 0);
 static_assert(independent_routing{1, 5}.coverage() == 1 && independent_routing{1, 5}.updates(5) == 1);
 static_assert(independent_routing{8, 0}.coverage() == 0 && repeated_routing{8, 0}.coverage() == 0);
 
-// Disagreement of 1.37, 3.38 and 1.75 % of all tokens is 11, 14 and 14 % of the chosen ones.
+// Disagreement of 1.37, 3.38 and 1.75 % of all tokens is 11, 14 and 14 % of the chosen ones.
 static_assert(per_cent(disagreement_among_chosen(0.9863, 16), 1) == 11);
 static_assert(per_cent(disagreement_among_chosen(0.9662, 8), 1) == 14);
 static_assert(per_cent(disagreement_among_chosen(0.9825, 16), 1) == 14);

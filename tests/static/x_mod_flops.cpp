@@ -77,7 +77,7 @@ static_assert(tokens<Model<a4k8, size_936m>> == 198);              // 1.96
 static_assert(tokens<Model<a3k16, size_936m>> == 201);             // 2.00
 static_assert(rounded(ratio(100, 92), 100) == 109 && rounded(ratio(100, 51), 100) == 196);
 
-// Tokens of Selected-Q against full X-MoD: printed 46.8 % is 0.51 / 1.09, of rounded ratios; 42.0 % agrees (D-06).
+// Tokens of Selected-Q against full X-MoD: printed 46.8 % is 0.51 / 1.09, of rounded ratios; 42.0 % agrees.
 static_assert(rounded(token_flops<Model<a4k8, size_936m>> / token_flops<Model<selected_q_a4k8, size_936m>>, 1000) ==
               463);
 static_assert(rounded(ratio(51, 109), 1000) == 468);
@@ -110,14 +110,14 @@ static_assert(rounded(attention_left<Model<a4k8, size_936m>>, 1000) == 406);    
 static_assert(rounded(attention_left<Model<a3k16, size_936m>>, 1000) == 397);   // 0.397
 static_assert(rounded(attention_left<Model<mod_k8, size_936m>>, 1000) == 906);  // 0.906
 
-// With documents of 1,000 tokens attention is .131 of the dense model, and A4K8 saves 8 % instead of 49 % (X-59).
+// With documents of 1,000 tokens attention is .131 of the dense model, and A4K8 saves 8 % instead of 49 %.
 constexpr Run short_documents{.seq = 32768, .document = 1000};
 constexpr flop_counts dense_short = flops<Dense936, short_documents>;
 constexpr flop_counts a4k8_short = flops<Model<a4k8, size_936m>, short_documents>;
 static_assert(rounded(dense_short.paper_mixing.sequence / dense_short.paper.sequence, 1000) == 131);
 static_assert(rounded(a4k8_short.paper.sequence / dense_short.paper.sequence, 1000) == 922);
 
-// ---- keys and values, and the alignment table of the review (X-56, X-57) --------------------------------------------
+// ---- keys and values, and the alignment table of the review -------------------------------------------------------
 
 // bf16 keys and values in units of one dense layer's.
 template <class M>
@@ -149,7 +149,7 @@ static_assert(flops<Model<moe_128, size_936m>, Run{.seq = 32768}>.training.per_t
 static_assert(flops<Model<selected_q_a4k8, size_936m>, Run{.seq = 32768}>.training.per_token() ==
               ratio(20'686'758'912));
 
-// A loop works once a pass.
+// A loop works once a pass.
 static_assert(token_flops<Model<dense * 4_c + loop<2>(dense * 4_c), size_165m>> ==
               token_flops<Model<dense * 12_c, size_165m>>);
 

@@ -36,7 +36,7 @@ static_assert(params<Model<mod_k8, size_936m>>.of(role::scale) == 0);
 static_assert(params<Model<a4k8, size_936m>>.of(role::router) == 152 * 1536);
 static_assert(params<Model<a4k8, size_936m>>.state == 0, "printed policy: threshold 1/2 keeps no cut");
 
-// Geometry of the ablations, which the paper leaves open (D-19): no anchors, the bias cleared every 16; no prefix.
+// Geometry of the ablations, which the paper leaves open: no anchors, the bias cleared every 16; no prefix.
 constexpr auto no_anchors = dense * 4_c + sparse<16, sparse_policy{.clear_every = 16, .cut = threshold::half}> * 384_c;
 constexpr auto no_prefix = (printed<16> * 16_c + dense) * 14_c;
 static_assert(active_layers<Model<no_anchors, size_936m>> == ratio(28) && Model<no_anchors, size_936m>::layers == 388);
@@ -97,11 +97,11 @@ static_assert(counted<matrices<Model<dense_28, size_1650m>>, 1'615'138'816>()); 
 static_assert(counted<matrices<Model<mod_k8, size_1650m>>, 2'672'103'424>());    // 2.67B
 static_assert(counted<matrices<Model<a4k8, size_1650m>>, 8'309'248'000>());      // 8.31B
 static_assert(counted<matrices<Model<moe_64, size_1650m>>, 9'281'802'240>());    // 9.28B
-// Printed 14.73B and 17.16B: the two rows trained with tensor parallelism; 16 others fit the formula (D-03).
+// Printed 14.73B and 17.16B: the two rows trained with tensor parallelism; 16 others fit the formula.
 static_assert(counted<matrices<Model<a3k16, size_1650m>>, 15'204'683'776>());
 static_assert(counted<matrices<Model<moe_128, size_1650m>>, 17'741'189'120>());
 
-// The names of the sizes are the dense counts times 1.024, as if a billion had 1,024 millions (D-02).
+// The names of the sizes are the dense counts times 1.024, as if a billion had 1,024 millions.
 template <class M>
 constexpr long long label = rounded(ratio(matrices<M>, 1'000'000) * ratio(1024, 1000), 10);
 static_assert(label<Model<dense_28, size_165m>> == 1'654);    // 165M
@@ -110,7 +110,7 @@ static_assert(label<Model<dense_28, size_556m>> == 5'564);    // 556M
 static_assert(label<Model<dense_28, size_936m>> == 9'360);    // 936M
 static_assert(label<Model<dense_28, size_1650m>> == 16'539);  // 1.65B
 
-// Total over active at 936M; printed 4.8, 8.8 and 1.58 divide by the label instead (X-04, D-02).
+// Total over active at 936M; printed 4.8, 8.8 and 1.58 divide by the label instead.
 template <class M>
 constexpr ratio growth = ratio(matrices<M>, matrices<Model<dense_28, size_936m>>);
 static_assert(rounded(growth<Model<a4k8, size_936m>>, 1000) == 4'948);
@@ -130,7 +130,7 @@ static_assert(over<Model<a3k16, size_936m>, Model<moe_128, size_936m>> == 97);
 static_assert(over<Model<a4k8, size_1650m>, Model<moe_64, size_1650m>> == 90);
 static_assert(over<Model<a3k16, size_1650m>, Model<moe_128, size_1650m>> == 86);
 
-// "Within the budget of the expert model" does not hold where the two were chosen; A = 2 would have been (D-07).
+// "Within the budget of the expert model" does not hold where the two were chosen; A = 2 would have been.
 static_assert(matrices<Model<a4k8, size_165m>> > matrices<Model<moe_64, size_165m>>);
 static_assert(matrices<Model<a3k16, size_165m>> > matrices<Model<moe_128, size_165m>>);
 constexpr auto a2k8 = dense * 4_c + (printed<8> * 16_c + dense) * 8_c;
@@ -142,7 +142,7 @@ static_assert(matrices<Model<a2k16, size_165m>> < matrices<Model<moe_128, size_1
 
 // ---- controls (Tables 2, 7) -----------------------------------------------------------------------------------------
 
-// Depth counts feed-forward layers there. Printed 3.26B and 5.68B are one attention module, 9,437,184, short (D-05).
+// Depth counts feed-forward layers there. Printed 3.26B and 5.68B are one attention module, 9,437,184, short.
 static_assert(counted<Model<routed_ffn_a4k8, size_936m>::ffn_layers, 161>());
 static_assert(counted<Model<routed_ffn_a3k16, size_936m>::ffn_layers, 298>());
 static_assert(counted<matrices<Model<routed_ffn_a4k8, size_936m>>, 3'267'480'576>());
@@ -164,8 +164,8 @@ static_assert(Model<deep_a1k12, size_165m>::layers == 316 && active_layers<Model
 static_assert(Model<deep_a1k16, size_165m>::layers == 412 && active_layers<Model<deep_a1k16, size_165m>> == ratio(52));
 
 static_assert(counted<matrices<Model<deep_dense, size_165m>>, 255'935'488>());    // 256M
-static_assert(counted<matrices<Model<deep_a1k4, size_165m>>, 539'051'008>());     // 552M: 1.024 x the count (D-04)
-static_assert(counted<matrices<Model<deep_a1k8, size_165m>>, 916'538'368>());     // 939M: 1.024 x the count (D-04)
+static_assert(counted<matrices<Model<deep_a1k4, size_165m>>, 539'051'008>());     // 552M: 1.024 x the count
+static_assert(counted<matrices<Model<deep_a1k8, size_165m>>, 916'538'368>());     // 939M: 1.024 x the count
 static_assert(counted<matrices<Model<deep_a1k12, size_165m>>, 1'294'025'728>());  // 1.29B
 static_assert(counted<matrices<Model<deep_a1k16, size_165m>>, 1'671'513'088>());  // 1.67B
 static_assert(rounded(ratio(539'051'008, 1'000'000) * ratio(1024, 1000), 1) == 552);
@@ -190,7 +190,7 @@ static_assert(params<Model<moe_64, size_936m>>.active ==
               ratio(total<Model<dense_28, size_936m>> - 28 * 3 * 1536 * (3840 - 8 * 480) + 28 * 64 * 1536));
 static_assert(params<Model<selected_q_a4k8, size_936m>>.active == ratio(1'332'792'984));
 
-// A loop owns its weights once.
+// A loop owns its weights once.
 static_assert(matrices<Model<dense * 4_c + loop<2>(dense * 4_c), size_165m>> ==
               matrices<Model<dense * 8_c, size_165m>>);
 static_assert(Model<dense * 4_c + loop<2>(dense * 4_c), size_165m>::layers == 12);

@@ -23,7 +23,7 @@ constexpr std::string_view name_of(qk_norm kind) {
 struct attention_policy {
     qk_norm norm = qk_norm::per_head;
     bool rotary = true;          ///< rotary phases at original positions
-    double rotary_base = 1e6;    ///< D-16
+    double rotary_base = 1e6;    ///< Qwen3's
     long long window = 0;        ///< keys that a query sees at most, itself included; 0 = all earlier ones
     bool biases = false;         ///< a bias in each projection
     double norm_epsilon = 1e-6;  ///< of the query and key norms

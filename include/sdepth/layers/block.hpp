@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A layer as two independent axes, a mixer and a feed-forward part (B-01), with its norms; and the dense words. Rank 2.
+// A layer as two independent axes, a mixer and a feed-forward part, with its norms; and the dense words. Rank 2.
 #pragma once
 
 #include <string_view>

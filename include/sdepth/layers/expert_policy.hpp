@@ -30,7 +30,7 @@ enum class overflow {
 enum class balance {
     none,
     top_one,          ///< E sum f q, f from the arg max (Switch)
-    top_k,            ///< the same with f over all k choices, divided by k: 1.0 is perfect (D-32)
+    top_k,            ///< the same with f over all k choices, divided by k: 1.0 is perfect
     per_sequence,     ///< top_k for each sequence, then the mean (DeepSeek-V3)
     importance_load,  ///< squared coefficients of variation of importance and load (Shazeer et al. 2017); 0 at best
 };
@@ -84,7 +84,8 @@ struct moe_policy {
     friend constexpr bool operator==(const moe_policy&, const moe_policy&) = default;
 };
 
-/// The router of the X-MoD paper's baselines (D-20): sigmoid scores renormalised, bias steering, sequence loss 1e-4.
+/// The router of the X-MoD paper's baselines: sigmoid scores renormalised, bias steering, sequence loss 1e-4. The paper
+/// names only the models that it follows, Qwen3 and Kimi K3; the numbers are ours.
 inline constexpr moe_policy steered_policy{.score = expert_score::sigmoid,
                                            .order = score_order::score_then_choose,
                                            .shared = 2,

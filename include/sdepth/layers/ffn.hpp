@@ -35,7 +35,7 @@ struct ffn_policy {
     friend constexpr bool operator==(const ffn_policy&, const ffn_policy&) = default;
 };
 
-/// W_down (silu(W_gate x) * W_up x), 3 d F weights (B-06).
+/// W_down (silu(W_gate x) * W_up x), 3 d F weights. Source: Shazeer 2020.
 template <ffn_policy P = ffn_policy{}>
 struct SwiGLU {
     static constexpr ffn_policy policy = P;

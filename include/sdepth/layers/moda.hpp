@@ -14,10 +14,10 @@ namespace sdepth::inline v0 {
 /// Which depth slot the attention part of a layer writes.
 enum class attention_slot {
     none,
-    reused,    ///< the layer's own keys and values, no new weights (M-03)
-    projected  ///< keys and values from projections of their own (M-05)
+    reused,    ///< the layer's own keys and values, no new weights
+    projected  ///< keys and values from projections of their own
 };
-/// Which slots a layer reads when their number is bounded (M-27).
+/// Which slots a layer reads when their number is bounded (section 6).
 enum class slot_choice {
     nearest,  ///< the last written
     first,    ///< the earliest written
@@ -36,10 +36,10 @@ constexpr std::string_view name_of(slot_choice choice) {
 struct moda_policy {
     bool reads = true;  ///< attends to the slots of earlier layers
     attention_slot attention = attention_slot::reused;
-    bool ffn = true;      ///< a slot from the input of the feed-forward part (M-04)
+    bool ffn = true;      ///< a slot from the input of the feed-forward part
     long long slots = 0;  ///< slots that a query reads at most; 0 = all
     slot_choice choice = slot_choice::nearest;
-    bool joint = true;  ///< one softmax with the sequence; false = separate ones, summed (M-29)
+    bool joint = true;  ///< one softmax with the sequence; false = separate ones, summed
 
     friend constexpr bool operator==(const moda_policy&, const moda_policy&) = default;
 };
@@ -115,7 +115,8 @@ struct DepthAttention {
 template <moda_policy P = moda_policy{}>
 inline constexpr Block<DepthAttention<detail::evaluated(P)>, SwiGLU<>> moda_with{};
 inline constexpr auto moda = moda_with<>;
-/// A last layer: it reads slots and writes none, for nobody would read them (D-33).
+/// The last layer of such a model: it reads the slots of all layers before it and writes none itself, for no layer
+/// after it could read them.
 inline constexpr auto moda_last = moda_with<moda_policy{.attention = attention_slot::none, .ffn = false}>;
 
 }  // namespace sdepth::inline v0

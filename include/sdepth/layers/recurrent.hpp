@@ -209,7 +209,8 @@ struct linear_attention_policy {
     friend constexpr bool operator==(const linear_attention_policy&, const linear_attention_policy&) = default;
 };
 
-/// S = l S + f(k) v', z = l z + f(k), y = f(q)' S / (f(q)' z + eps). Source: Katharopoulos et al. 2020, gate as B-33.
+/// S = l S + f(k) v', z = l z + f(k), y = f(q)' S / (f(q)' z + eps). Source: Katharopoulos et al. 2020, gate as in Yang
+/// et al. 2024.
 template <linear_attention_policy P = linear_attention_policy{}>
 struct LinearAttention {
     static constexpr linear_attention_policy policy = P;

@@ -28,7 +28,7 @@ enum class selection_scope { sequence, document };
 /// Which rows give keys and values to the chosen queries.
 enum class key_scope {
     selected,
-    full  ///< Selected-Q/full-KV (X-47)
+    full  ///< of every row: Selected-Q/full-KV, a control of the X-MoD paper
 };
 
 constexpr std::string_view name_of(gate_form form) {
@@ -45,15 +45,15 @@ constexpr std::string_view name_of(key_scope scope) { return scope == key_scope:
 struct sparse_policy {
     gate_form gate = gate_form::layer;
     bool scale = true;          ///< learned residual scale, one number a layer
-    double scale_start = 1;     ///< D-10
+    double scale_start = 1;     ///< the paper prints none
     bool bias = true;           ///< token-choice bias (Eq. 8)
-    double tau = 1;             ///< weight of the bias, D-09
-    double increment = 1;       ///< what one choice adds to the bias, D-09
+    double tau = 1;             ///< weight of the bias; the paper prints none
+    double increment = 1;       ///< what one choice adds to the bias; the paper prints none
     long long clear_every = 0;  ///< clear the bias every so many sparse layers; 0 = at anchors only
     threshold cut = threshold::tracked;
-    routing_logit gate_logit = routing_logit::biased;  ///< D-08
-    routing_logit loss_logit = routing_logit::biased;
-    selection_scope scope = selection_scope::sequence;  ///< D-14
+    routing_logit gate_logit = routing_logit::biased;  ///< Eq. 8
+    routing_logit loss_logit = routing_logit::biased;  ///< Eq. 9 prints `raw`
+    selection_scope scope = selection_scope::sequence;
     key_scope keys = key_scope::selected;
     bool detach = false;        ///< stop the routing loss at the router
     double loss_weight = 1e-2;  ///< of the routing loss (Eq. 9), mean over sparse layers and rows
