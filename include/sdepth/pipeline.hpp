@@ -127,23 +127,30 @@ class pipeline {
     /// Throws sdepth::error, and changes no weight, if a gradient is not finite.
     step_losses update(const update_settings& settings, const step_totals& totals) {
         step_losses losses = this->losses(totals);
+        const update_inputs inputs{settings.rate, settings.step};
+        write(backend_, batch_.inputs, &inputs, 1);
         backend_.squares({.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.squares});
-        double squares = 0;
-        read(backend_, &squares, batch_.squares, 1);
-        losses.gradient_norm = std::sqrt(squares);
-        if (!std::isfinite(squares) || !std::isfinite(losses.language)) {
-            throw error("step " + std::to_string(settings.step) +
-                        ": loss or gradient is not finite; no weight was changed: lower the learning rate");
-        }
-        const double clip =
-            settings.clip > 0 && losses.gradient_norm > settings.clip ? settings.clip / losses.gradient_norm : 1;
+        backend_.begin_update({.beta1 = settings.beta1,
+                               .beta2 = settings.beta2,
+                               .clip = settings.clip,
+                               .inputs = batch_.inputs,
+                               .squares = batch_.squares,
+                               .loss = batch_.loss,
+                               .scalars = batch_.scalars});
         for (const table_row& row : tensor_table<M>.rows) {
-            if (row.tensor.trained) update_tensor(row, settings, clip);
+            if (row.tensor.trained) update_tensors(row, settings);
         }
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             if (M::runs[r].weights != static_cast<int>(r)) continue;
             track_cuts(r);
             steer_experts(r);
+        }
+        update_scalars scalars;
+        read(backend_, &scalars, batch_.scalars, 1);
+        losses.gradient_norm = scalars.norm;
+        if (scalars.finite == 0) {
+            throw error("step " + std::to_string(settings.step) +
+                        ": loss or gradient is not finite; no weight was changed: lower the learning rate");
         }
         discard();
         return losses;
@@ -495,55 +502,59 @@ class pipeline {
         clear(backend_, batch_.expert_counts, 3 * expert_layers<M>);
         clear(backend_, batch_.expert_sums, 3 * expert_layers<M>);
     }
-    void update_tensor(const table_row& row, const update_settings& s, double clip) {
+    // A tensor of all layers of its run.
+    void update_tensors(const table_row& row, const update_settings& s) {
         const long long elements = row.tensor.elements().value();
         const double decay = row.tensor.decays ? s.decay : 0;
-        for (long long i = 0; i < row.layers; ++i) {
-            const long long at = row.offset_of(i);
-            const auto* grad = parameters_.gradients + mirrored<M>(at, elements);
-            if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) {
-                backend_.muon({.matrices = row.tensor.copies,
-                               .rows = static_cast<int>(row.tensor.rows),
-                               .cols = static_cast<int>(row.tensor.cols),
-                               .rate = s.rate,
-                               .momentum = s.momentum,
-                               .decay = decay,
-                               .match = s.muon_match,
-                               .grad_scale = clip,
-                               .master = parameters_.master + at,
-                               .weight = parameters_.copy_at(at),
-                               .grad = grad,
-                               .first = parameters_.first + at,
-                               .scratch = parameters_.muon});
-            } else {
-                backend_.adamw({.count = elements,
-                                .rate = s.rate,
-                                .beta1 = s.beta1,
-                                .beta2 = s.beta2,
-                                .epsilon = s.epsilon,
-                                .decay = decay,
-                                .step = s.step,
-                                .grad_scale = clip,
-                                .master = parameters_.master + at,
-                                .weight = parameters_.copy_at(at),
-                                .grad = grad,
-                                .first = parameters_.first + at,
-                                .second = parameters_.second + at});
-            }
+        const auto* grad = parameters_.gradients + mirrored<M>(row.offset, elements);
+        if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) {
+            const long long matrices = row.layers * row.tensor.copies;
+            backend_.muon({.layers = row.layers,
+                           .matrices = row.tensor.copies,
+                           .stride = row.stride,
+                           .grad_stride = -row.stride,
+                           .rows = static_cast<int>(row.tensor.rows),
+                           .cols = static_cast<int>(row.tensor.cols),
+                           .momentum = s.momentum,
+                           .decay = decay,
+                           .match = s.muon_match,
+                           .scalars = batch_.scalars,
+                           .master = parameters_.master + row.offset,
+                           .weight = parameters_.copy_at(row.offset),
+                           .grad = grad,
+                           .first = parameters_.first + row.offset,
+                           .scratch = parameters_.muon,
+                           .together = matrices < B::muon_together ? static_cast<int>(matrices) : B::muon_together});
+            return;
         }
+        backend_.adamw({.layers = row.layers,
+                        .count = elements,
+                        .stride = row.stride,
+                        .grad_stride = -row.stride,
+                        .beta1 = s.beta1,
+                        .beta2 = s.beta2,
+                        .epsilon = s.epsilon,
+                        .decay = decay,
+                        .scalars = batch_.scalars,
+                        .master = parameters_.master + row.offset,
+                        .weight = parameters_.copy_at(row.offset),
+                        .grad = grad,
+                        .first = parameters_.first + row.offset,
+                        .second = parameters_.second + row.offset});
     }
     void track_cuts(std::size_t r) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             using pass = layer_pass<L>;
             if constexpr (pass::is_sparse && pass::policy.cut == threshold::tracked) {
                 constexpr row_layout layout = layer_layout<L, M::dims>;
-                backend_.track_cut({.layers = M::runs[r].times,
-                                    .stride = layout.stride,
-                                    .rate = pass::policy.cut_rate,
-                                    .cut_sum = batch_.cut + sparse_before[r],
-                                    .cut_groups = batch_.cut_groups + sparse_before[r],
-                                    .cut = parameters_.master + tensor_table<M>.run_offsets[r] +
-                                           layout.place("router.cut", 0).offset});
+                backend_.track_cut(
+                    {.layers = M::runs[r].times,
+                     .stride = layout.stride,
+                     .rate = pass::policy.cut_rate,
+                     .cut_sum = batch_.cut + sparse_before[r],
+                     .cut_groups = batch_.cut_groups + sparse_before[r],
+                     .cut = parameters_.master + tensor_table<M>.run_offsets[r] + layout.place("router.cut", 0).offset,
+                     .finite = &batch_.scalars->finite});
             }
         });
     }
@@ -560,7 +571,8 @@ class pipeline {
                                             .step = ffn::policy.steering_step,
                                             .load = batch_.expert_load + experts_before[r].experts,
                                             .bias = parameters_.master + tensor_table<M>.run_offsets[r] +
-                                                    layout.place("mlp.router.bias", 0).offset});
+                                                    layout.place("mlp.router.bias", 0).offset,
+                                            .finite = &batch_.scalars->finite});
                 }
             }
         });

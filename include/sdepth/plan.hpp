@@ -12,6 +12,7 @@
 
 #include "sdepth/carve.hpp"
 #include "sdepth/dims.hpp"
+#include "sdepth/ops/ends.hpp"
 #include "sdepth/ops/update.hpp"
 #include "sdepth/passes/layer.hpp"
 #include "sdepth/tensor_table.hpp"
@@ -83,9 +84,9 @@ struct parameter_memory {
     weight_type* weights = nullptr;  // what products read
     master_type* master = nullptr;   // what the optimiser changes; the same memory without copies
     typename B::precision::gradient* gradients = nullptr;
-    typename B::precision::sum* first = nullptr;   // first moment, or momentum
-    typename B::precision::sum* second = nullptr;  // second moment
-    typename B::precision::sum* muon = nullptr;    // Muon's scratch for one matrix
+    typename B::precision::sum* first = nullptr;        // first moment, or momentum
+    typename B::precision::sum* second = nullptr;       // second moment
+    typename B::precision::activation* muon = nullptr;  // Muon's scratch
 
     constexpr void carve(carver& take) {
         constexpr long long elements = tensor_table<M>.elements;
@@ -96,7 +97,9 @@ struct parameter_memory {
         long long most = 0;
         for (const table_row& row : tensor_table<M>.rows) {
             if (row.tensor.group != update_group::muon) continue;
-            const long long needed = muon_scratch(row.tensor.rows, row.tensor.cols);
+            const long long matrices = row.layers * row.tensor.copies;
+            const long long together = matrices < B::muon_together ? matrices : B::muon_together;
+            const long long needed = together * muon_scratch(row.tensor.rows, row.tensor.cols);
             most = needed > most ? needed : most;
         }
         take(muon, most);
@@ -129,23 +132,25 @@ template <class M, class B>
 struct batch_memory {
     using activation = typename B::precision::activation;
     using sum = typename B::precision::sum;
-    int* tokens = nullptr;            // [B, L]
-    int* targets = nullptr;           // [B, L]
-    int* documents = nullptr;         // [B, L]
-    int* every_row = nullptr;         // [B, L]
-    int* live = nullptr;              // [B]
-    activation* x = nullptr;          // [B, L, d]
-    activation* grad_x = nullptr;     // [B, L, d]
-    activation* y = nullptr;          // [B, L, d], the normed last rows
-    activation* grad_y = nullptr;     // [B, L, d]
-    sum* rstd = nullptr;              // [B, L]
-    sum* bias = nullptr;              // [B, L]
-    activation* logits = nullptr;     // [chunk, V]
-    double* loss = nullptr;           // one number: sum of the language loss
-    double* squares = nullptr;        // one number: of all gradients
-    double* route_loss = nullptr;     // [sparse layers]
-    double* cut = nullptr;            // [sparse layers]
-    long long* cut_groups = nullptr;  // [sparse layers]
+    int* tokens = nullptr;              // [B, L]
+    int* targets = nullptr;             // [B, L]
+    int* documents = nullptr;           // [B, L]
+    int* every_row = nullptr;           // [B, L]
+    int* live = nullptr;                // [B]
+    activation* x = nullptr;            // [B, L, d]
+    activation* grad_x = nullptr;       // [B, L, d]
+    activation* y = nullptr;            // [B, L, d], the normed last rows
+    activation* grad_y = nullptr;       // [B, L, d]
+    sum* rstd = nullptr;                // [B, L]
+    sum* bias = nullptr;                // [B, L]
+    activation* logits = nullptr;       // [chunk, logit_stride(V)]
+    double* loss = nullptr;             // one number: sum of the language loss
+    double* squares = nullptr;          // one number: of all gradients
+    update_inputs* inputs = nullptr;    // one
+    update_scalars* scalars = nullptr;  // one
+    double* route_loss = nullptr;       // [sparse layers]
+    double* cut = nullptr;              // [sparse layers]
+    long long* cut_groups = nullptr;    // [sparse layers]
     // Statistics of expert layers, see ffn_step; passes of a loop share their owner's.
     long long* expert_load = nullptr;    // [experts of all layers]
     long long* expert_counts = nullptr;  // [expert layers, 3]
@@ -165,9 +170,11 @@ struct batch_memory {
         take(grad_y, rows * width);
         take(rstd, rows);
         take(bias, rows);
-        take(logits, detail::logit_rows(r) * M::dims.vocab);
+        take(logits, detail::logit_rows(r) * logit_stride(M::dims.vocab));
         take(loss, 1);
         take(squares, 1);
+        take(inputs, 1);
+        take(scalars, 1);
         take(route_loss, sparse_layers<M>);
         take(cut, sparse_layers<M>);
         take(cut_groups, sparse_layers<M>);

@@ -28,7 +28,7 @@ struct head_problem {
         y = samples<T>(rows.capacity() * width, 1), w = samples<T>(vocab * width, 2);
         for (T& e : w) e /= 2;
         grad_y = poison<T>(rows.capacity() * width), grad_w = samples<T>(vocab * width, 3);
-        logits = poison<T>(static_cast<long long>(chunk) * vocab);
+        logits = poison<T>(chunk * sdepth::logit_stride(vocab));
         poison_dead(y, rows, width);
         args = {rows,          width, vocab,         .25,           y.data(),      w.data(),
                 wanted.data(), &loss, grad_y.data(), grad_w.data(), logits.data(), chunk};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The optimiser's operations on the host backend.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "sdepth/kernels/host/host.hpp"
@@ -16,13 +17,16 @@ using namespace sdepth_test;
 template <class T>
 struct muon_problem {
     sdepth::MuonArgs<sdepth::uniform_precision<T>> args;
+    sdepth::update_scalars scalars{.rate = .02};
     std::vector<T> weight, grad, first, scratch;
 
+    muon_problem(const muon_problem&) = delete;
+    muon_problem& operator=(const muon_problem&) = delete;
     muon_problem(int matrices, int rows, int cols) {
         const long long n = static_cast<long long>(matrices) * rows * cols;
         weight = samples<T>(n, 1), grad = samples<T>(n, 2), first = samples<T>(n, 3);
         scratch = poison<T>(sdepth::muon_scratch(rows, cols));
-        args.matrices = matrices, args.rows = rows, args.cols = cols, args.rate = .02;
+        args.matrices = matrices, args.rows = rows, args.cols = cols, args.scalars = &scalars;
         args.master = weight.data(), args.grad = grad.data(), args.first = first.data(), args.scratch = scratch.data();
     }
 };
@@ -43,6 +47,69 @@ TEST_CASE("squares adds the sum of squares", "[update]") {
     CHECK(got == again);
 }
 
+TEST_CASE("begin_update: clipping, corrections of the first moments, what is not finite", "[update]") {
+    sdepth::host<double> host(1);
+    const sdepth::update_inputs inputs{.rate = .25, .step = 3};
+    double squares = 16, loss = 2;
+    sdepth::update_scalars s;
+    sdepth::BeginUpdateArgs args{
+        .beta1 = .5, .beta2 = .75, .clip = 2, .inputs = &inputs, .squares = &squares, .loss = &loss, .scalars = &s};
+    host.begin_update(args);
+    CHECK((s.rate == .25 && s.norm == 4 && s.grad_scale == .5 && s.finite == 1));
+    CHECK((s.correct1 == 1 / (1 - .125) && s.correct2 == 1 / (1 - .421875)));
+    for (const double clip : {0., 4.}) {
+        args.clip = clip;
+        host.begin_update(args);
+        CHECK(s.grad_scale == 1);
+    }
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (double* const broken : {&squares, &loss})
+        for (const double value : {infinity, -infinity, infinity - infinity}) {
+            const double keep = *broken;
+            *broken = value;
+            host.begin_update(args);
+            CHECK(s.finite == 0);
+            *broken = keep;
+        }
+}
+
+TEST_CASE("no update changes anything after a step that is not finite", "[update]") {
+    sdepth::host<double> host(1);
+    muon_problem<double> p(1, 4, 6);
+    p.scalars.finite = 0;
+    std::vector<double> second = samples<double>(24, 4);
+    const std::vector<double> weight = p.weight, first = p.first, v = second;
+    host.muon(p.args);
+    host.adamw({.count = 24,
+                .scalars = &p.scalars,
+                .master = p.weight.data(),
+                .grad = p.grad.data(),
+                .first = p.first.data(),
+                .second = second.data()});
+    CHECK((p.weight == weight && p.first == first && second == v));
+}
+
+TEST_CASE("adamw: layers apart, gradients in reverse order", "[update]") {
+    sdepth::host<double> host(2);
+    const sdepth::update_scalars scalars{.rate = .1, .correct1 = 10, .correct2 = 20};
+    std::vector<double> w = samples<double>(40, 1), g = samples<double>(40, 2), m(40), v(40), want = w;
+    host.adamw({.layers = 3,
+                .count = 5,
+                .stride = 16,
+                .grad_stride = -16,
+                .scalars = &scalars,
+                .master = w.data() + 1,
+                .grad = g.data() + 33,
+                .first = m.data() + 1,
+                .second = v.data() + 1});
+    for (std::size_t layer = 0; layer < 3; ++layer)
+        for (std::size_t i = 0; i < 5; ++i) {
+            const double gradient = g[33 - 16 * layer + i];
+            want[1 + 16 * layer + i] -= .1 * gradient / (std::abs(gradient) + 1e-8);
+        }
+    CHECK(distance(w, want) <= tolerance<double>(1, 8));
+}
+
 TEST_CASE("adamw follows its formula over steps", "[update]") {
     const int n = 40000;
     sdepth::host<double> host(2);
@@ -52,8 +119,24 @@ TEST_CASE("adamw follows its formula over steps", "[update]") {
     for (int step = 1; step <= 3; ++step) {
         const std::vector<double> g = samples<double>(n, static_cast<std::uint64_t>(10 + step));
         const std::vector<float> g32 = samples<float>(n, static_cast<std::uint64_t>(10 + step));
-        host.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w.data(), nullptr, g.data(), m.data(), v.data()});
-        single.adamw({n, .01, .9, .95, 1e-8, .1, step, .5, w32.data(), nullptr, g32.data(), m32.data(), v32.data()});
+        const sdepth::update_scalars scalars{.rate = .01,
+                                             .grad_scale = .5,
+                                             .correct1 = 1 / (1 - std::pow(.9, step)),
+                                             .correct2 = 1 / (1 - std::pow(.95, step))};
+        host.adamw({.count = n,
+                    .decay = .1,
+                    .scalars = &scalars,
+                    .master = w.data(),
+                    .grad = g.data(),
+                    .first = m.data(),
+                    .second = v.data()});
+        single.adamw({.count = n,
+                      .decay = .1,
+                      .scalars = &scalars,
+                      .master = w32.data(),
+                      .grad = g32.data(),
+                      .first = m32.data(),
+                      .second = v32.data()});
         for (std::size_t i = 0; i < n; ++i) {
             mm[i] = .9 * mm[i] + .1 * .5 * g[i];
             vv[i] = .95 * vv[i] + .05 * .25 * g[i] * g[i];
@@ -104,7 +187,7 @@ TEST_CASE("muon: momentum, decay, five steps of Newton and Schulz, by hand", "[u
         for (const bool nesterov : {false, true}) {
             const int rows = s.rows, cols = s.cols;
             muon_problem<double> p(1, rows, cols);
-            p.args.nesterov = nesterov, p.args.decay = .3, p.args.grad_scale = .5;
+            p.args.nesterov = nesterov, p.args.decay = .3, p.scalars.grad_scale = .5;
             const auto at = [cols](int i, int j) { return static_cast<std::size_t>(i * cols + j); };
             std::vector<double> m = p.first, x(m.size()), want = p.weight;
             double square = 0;

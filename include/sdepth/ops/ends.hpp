@@ -25,6 +25,10 @@ struct EmbedBackwardArgs {
     typename P::gradient* grad_table = nullptr;      // [V, d], added to
 };
 
+/// Numbers from row to row of the logits in scratch: rows begin at multiples of 64, for products want aligned rows and
+/// vocabularies have any size.
+constexpr long long logit_stride(long long vocab) { return (vocab + 63) / 64 * 64; }
+
 /// Cross-entropy of logits = y W', chunk by chunk: the logits of all rows exist at no time.
 ///
 /// loss_sum += sum of -log softmax(logits)[target] over live rows whose target is not negative. With gradients,
@@ -42,7 +46,7 @@ struct HeadLossArgs {
     double* loss_sum = nullptr;                   // added to, in order of rows
     typename P::activation* grad_y = nullptr;     // [N, d], overwritten; null: loss only
     typename P::gradient* grad_weight = nullptr;  // [V, d], added to; null: loss only
-    typename P::activation* logits = nullptr;     // scratch, [chunk, V]
+    typename P::activation* logits = nullptr;     // scratch, [chunk, logit_stride(V)]
     int chunk = 0;                                // rows of the scratch, at least 1
 };
 

@@ -228,6 +228,7 @@ struct SteerExpertsArgs {
     double step = 0;
     const long long* load = nullptr;     // [layers, E]
     typename P::master* bias = nullptr;  // [E] of the first layer
+    const int* finite = nullptr;         // update_scalars::finite; where it is 0 nothing changes; null: never 0
 };
 
 }  // namespace sdepth::inline v0

@@ -131,6 +131,7 @@ struct TrackCutArgs {
     const double* cut_sum = nullptr;        // [layers]
     const long long* cut_groups = nullptr;  // [layers]
     typename P::master* cut = nullptr;      // the first layer's c
+    const int* finite = nullptr;            // update_scalars::finite; where it is 0 nothing changes; null: never 0
 };
 
 }  // namespace sdepth::inline v0

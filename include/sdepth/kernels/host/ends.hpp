@@ -56,15 +56,16 @@ template <class T>
 void head_loss(workers& team, const HeadLossArgs<uniform_precision<T>>& a) {
     if (a.chunk < 1) throw error("head_loss: chunk must be at least 1; give scratch for the logits of one row or more");
     std::vector<double> losses(static_cast<std::size_t>(a.chunk));
+    const auto stride = static_cast<int>(logit_stride(a.vocab));
     for (const row_range& range : live_ranges(a.rows))
         for (long long first = range.first; first < range.end(); first += a.chunk) {
             const int rows = static_cast<int>(std::min<long long>(a.chunk, range.end() - first));
             const operand<T> y{a.y + first * a.width, a.width};
-            multiply(team, product<T>{rows, a.vocab, a.width, y, {a.weight, a.width, true}, a.logits, a.vocab});
+            multiply(team, product<T>{rows, a.vocab, a.width, y, {a.weight, a.width, true}, a.logits, stride});
 
             // Softmax in place; where gradients are wanted the logits become scale (softmax - target).
             for_rows(team, {1, {rows}}, [&](long long row) {
-                T* logits = a.logits + row * a.vocab;
+                T* logits = a.logits + row * stride;
                 const int target = a.targets[first + row];
                 double& loss = losses[static_cast<std::size_t>(row)];
                 loss = 0;
@@ -86,13 +87,13 @@ void head_loss(workers& team, const HeadLossArgs<uniform_precision<T>>& a) {
             multiply(team, product<T>{rows,
                                       a.width,
                                       a.vocab,
-                                      {a.logits, a.vocab},
+                                      {a.logits, stride},
                                       {a.weight, a.width},
                                       a.grad_y + first * a.width,
                                       a.width});
             multiply(
                 team,
-                product<T>{a.vocab, a.width, rows, {a.logits, a.vocab, true}, y, a.grad_weight, a.width, T{1}, T{1}});
+                product<T>{a.vocab, a.width, rows, {a.logits, stride, true}, y, a.grad_weight, a.width, T{1}, T{1}});
         }
 }
 

@@ -260,6 +260,7 @@ void expert_weights_backward(workers& team, const ExpertWeightsBackwardArgs<unif
 /// See SteerExpertsArgs.
 template <class T>
 void steer_experts(const SteerExpertsArgs<uniform_precision<T>>& a) {
+    if (a.finite != nullptr && *a.finite == 0) return;
     for (long long layer = 0; layer < a.layers; ++layer) {
         const long long* load = a.load + layer * a.experts;
         const long long total = std::accumulate(load, load + a.experts, 0LL);

@@ -66,6 +66,7 @@ class host {
   public:
     using precision = uniform_precision<T>;
     using memory = host_memory;
+    static constexpr int muon_together = 1;  ///< matrices that muon works on at the same time
 
     /// `threads` = 0: one per core. Throws sdepth::error where the machine's OpenBLAS fails its check.
     explicit host(int threads = 0) : team_(threads) {
@@ -181,6 +182,7 @@ class host {
     void track_cut(const TrackCutArgs<precision>& a) { on_host::track_cut<T>(a); }
 
     void squares(const SquaresArgs<precision>& a) { on_host::squares<T>(team_, a); }
+    void begin_update(const BeginUpdateArgs& a) { on_host::begin_update(a); }
     void adamw(const AdamwArgs<precision>& a) { on_host::adamw<T>(team_, a); }
     void muon(const MuonArgs<precision>& a) { on_host::muon<T>(team_, a); }
 

@@ -233,6 +233,7 @@ void route_loss(workers& team, const RouteLossArgs<uniform_precision<T>>& a) {
 /// See TrackCutArgs.
 template <class T>
 void track_cut(const TrackCutArgs<uniform_precision<T>>& a) {
+    if (a.finite != nullptr && *a.finite == 0) return;
     for (long long layer = 0; layer < a.layers; ++layer) {
         if (a.cut_groups[layer] == 0) continue;
         T& cut = a.cut[layer * a.stride];

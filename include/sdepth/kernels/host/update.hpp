@@ -51,28 +51,42 @@ void squares(workers& team, const SquaresArgs<uniform_precision<T>>& a) {
     *a.sum += detail::sum_of_squares(team, a.grad, a.count);
 }
 
-/// See AdamwArgs.
+/// See BeginUpdateArgs.
+inline void begin_update(const BeginUpdateArgs& a) { *a.scalars = scalars_of(a); }
+
+namespace detail {
+
+// One layer's tensor.
 template <class T>
-void adamw(workers& team, const AdamwArgs<uniform_precision<T>>& a) {
-    const T beta1 = static_cast<T>(a.beta1), beta2 = static_cast<T>(a.beta2), scale = static_cast<T>(a.grad_scale);
+void adamw_layer(workers& team, const AdamwArgs<uniform_precision<T>>& a, long long layer) {
+    const update_scalars& s = *a.scalars;
+    const T beta1 = static_cast<T>(a.beta1), beta2 = static_cast<T>(a.beta2), scale = static_cast<T>(s.grad_scale);
     const T rest1 = static_cast<T>(1 - a.beta1), rest2 = static_cast<T>(1 - a.beta2);
-    const double step = static_cast<double>(a.step);
-    const T rate = static_cast<T>(a.rate), decay = static_cast<T>(a.decay), epsilon = static_cast<T>(a.epsilon);
-    const T correct1 = static_cast<T>(1 / (1 - std::pow(a.beta1, step)));
-    const T correct2 = static_cast<T>(1 / (1 - std::pow(a.beta2, step)));
+    const T rate = static_cast<T>(s.rate), decay = static_cast<T>(a.decay), epsilon = static_cast<T>(a.epsilon);
+    const T correct1 = static_cast<T>(s.correct1), correct2 = static_cast<T>(s.correct2);
     constexpr int strip = 64;  // the square roots stand in a loop of their own: they keep compilers from vectorising it
-    detail::for_parts(team, a.count, [&](long long first, long long last) {
+    for_parts(team, a.count, [&](long long from, long long last) {
         T root[strip];
-        for (long long at = first; at < last; at += strip) {
+        for (long long at = from; at < last; at += strip) {
             const int n = static_cast<int>(std::min<long long>(strip, last - at));
-            const T* grad = a.grad + at;
-            T *weight = a.master + at, *m = a.first + at, *v = a.second + at;
+            const T* grad = a.grad + layer * a.grad_stride + at;
+            const long long place = layer * a.stride + at;
+            T *weight = a.master + place, *m = a.first + place, *v = a.second + place;
             for (int i = 0; i < n; ++i) m[i] = beta1 * m[i] + rest1 * (scale * grad[i]);
             for (int i = 0; i < n; ++i) v[i] = beta2 * v[i] + rest2 * (scale * grad[i]) * (scale * grad[i]);
             for (int i = 0; i < n; ++i) root[i] = std::sqrt(v[i] * correct2);
             for (int i = 0; i < n; ++i) weight[i] -= rate * (m[i] * correct1 / (root[i] + epsilon) + decay * weight[i]);
         }
     });
+}
+
+}  // namespace detail
+
+/// See AdamwArgs.
+template <class T>
+void adamw(workers& team, const AdamwArgs<uniform_precision<T>>& a) {
+    if (a.scalars->finite == 0) return;
+    for (long long layer = 0; layer < a.layers; ++layer) detail::adamw_layer<T>(team, a, layer);
 }
 
 /// See MuonArgs. With X the nesterov momentum over its Frobenius norm, five times
@@ -86,12 +100,15 @@ void muon(workers& team, const MuonArgs<uniform_precision<T>>& a) {
     T* turned = x + size;
     T* gram = turned + size;
     T* polynomial = gram + static_cast<long long>(least) * least;
-    const T momentum = static_cast<T>(a.momentum), scale = static_cast<T>(a.grad_scale);
-    const T keep = static_cast<T>(1 - a.rate * a.decay);
-    for (long long matrix = 0; matrix < a.matrices; ++matrix) {
-        T* weight = a.master + matrix * size;
-        T* first = a.first + matrix * size;
-        const T* grad = a.grad + matrix * size;
+    const update_scalars& s = *a.scalars;
+    if (s.finite == 0) return;
+    const T momentum = static_cast<T>(a.momentum), scale = static_cast<T>(s.grad_scale);
+    const T keep = static_cast<T>(1 - s.rate * a.decay);
+    for (long long item = 0; item < a.layers * a.matrices; ++item) {
+        const long long layer = item / a.matrices, matrix = item % a.matrices, place = layer * a.stride + matrix * size;
+        T* weight = a.master + place;
+        T* first = a.first + place;
+        const T* grad = a.grad + layer * a.grad_stride + matrix * size;
         detail::for_parts(team, size, [&](long long begin, long long end) {
             for (long long i = begin; i < end; ++i) {
                 const T g = scale * grad[i];
@@ -126,7 +143,7 @@ void muon(workers& team, const MuonArgs<uniform_precision<T>>& a) {
                                       static_cast<T>(3.4445)});
             std::swap(x, turned);
         }
-        const T change = static_cast<T>(a.rate * muon_scale(a, detail::sum_of_squares(team, x, size)));
+        const T change = static_cast<T>(s.rate * muon_scale(a, detail::sum_of_squares(team, x, size)));
         detail::for_parts(team, size, [&](long long begin, long long end) {
             for (long long i = begin; i < end; ++i) weight[i] = keep * weight[i] - change * x[i];
         });
