@@ -16,7 +16,9 @@ set(SDEPTH_HEADERS
     rows.hpp
     routing_reference.hpp
     precision.hpp
+    power.hpp
     law.hpp
+    law_estimate.hpp
     law_runs.hpp
     numbers.hpp
     type_list.hpp
@@ -47,8 +49,10 @@ set(SDEPTH_HEADERS
     report.hpp
     tensor_table.hpp
     carve.hpp
+    token_budget.hpp
     planner.hpp
     partner.hpp
+    alignment.hpp
     presets.hpp
     ops/attention.hpp
     ops/depth_attention.hpp

@@ -1,59 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The residual law of the X-MoD paper (Eq. 10-31, Table 8): its terms, optimum, domain and error, in plain doubles.
-// Knows no formula and no model (`planner.hpp`) and no measured run (`law_runs.hpp`). docs/law.md has its limits. Rank
-// 0.
+// The residual law of the X-MoD paper (Eq. 10-31, Table 8): its terms, its optimum, its FLOP model, in plain doubles.
+// Knows no formula and no model (`planner.hpp`), no error and no domain (`law_estimate.hpp`), no measured run
+// (`law_runs.hpp`). Rank 0.
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <span>
-#include <string>
 
-#include "sdepth/config.hpp"
-#include "sdepth/error.hpp"
+#include "sdepth/power.hpp"
 
 namespace sdepth::inline v0 {
-
-namespace detail {
-
-// std::log and std::pow are no constant expressions in C++20. One definition serves compile time and run time, so that
-// both give the same digits; its error is that of rounding the exponent times ln x (tests/host/law.cpp).
-inline constexpr double ln_2 = 0.693147180559945309417232121458176568;
-
-/// ln x. Positive, finite numbers only, for every size of the law is one.
-constexpr double log_of(double x) {
-    if (!(x > 0 && x <= std::numeric_limits<double>::max())) {
-        throw error("a size given to the law is not a positive, finite number: set every field of law_point");
-    }
-    int doublings = 0;
-    while (x > 1.5) {
-        x /= 2;
-        ++doublings;
-    }
-    while (x < 0.75) {
-        x *= 2;
-        --doublings;
-    }
-    const double t = (x - 1) / (x + 1);
-    double sum = 0;
-    double power = t;
-    for (int n = 1; n <= 27; n += 2, power *= t * t) sum += power / n;
-    return doublings * ln_2 + 2 * sum;
-}
-
-constexpr double power_of(double x, double exponent) {
-    const double y = exponent * log_of(x);
-    const int doublings = static_cast<int>(y / ln_2 + (y < 0 ? -0.5 : 0.5));
-    const double rest = y - doublings * ln_2;
-    double result = 1;
-    for (int n = 16; n >= 1; --n) result = 1 + result * rest / n;
-    for (int i = 0; i < doublings; ++i) result *= 2;
-    for (int i = 0; i > doublings; --i) result /= 2;
-    return result;
-}
-
-}  // namespace detail
 
 // ---- depth budget (Eq. 4, 5, 14-19) ---------------------------------------------------------------------------------
 
@@ -173,90 +130,6 @@ constexpr law_optimum best_of(const law_grid& grid, const residual_law& law = {}
     };
     best.at_edge = best.sparsity != 0 && (edge(grid.sparsities, best.sparsity) || edge(grid.strides, best.stride));
     return best;
-}
-
-// ---- how far to trust it --------------------------------------------------------------------------------------------
-
-/// Root mean square errors that the paper reports: on the 109 fitted points, on held-out groups (the largest of three),
-/// and on the points beyond the fitted ranges. The last is mostly a shift, and larger than the lead over experts.
-inline constexpr double fitted_rmse = 0.008758;
-inline constexpr double held_out_rmse = 0.0131;
-inline constexpr double extrapolated_rmse = 0.0196;
-
-/// The law's value with its error.
-struct residual_estimate {
-    double value = 0;
-    double rmse = 0;         ///< `held_out_rmse` on the fitted set, else `extrapolated_rmse`
-    double distance = 0;     ///< doublings to the fitted set
-    bool in_ranges = false;  ///< every size within its own fitted range; the set is far smaller than their product
-
-    constexpr double low() const { return value - 2 * rmse; }
-    constexpr double high() const { return value + 2 * rmse; }
-};
-
-namespace detail {
-
-struct law_range {
-    double low, high;
-
-    constexpr bool holds(double x) const { return low <= x && x <= high; }
-    constexpr double doublings(double x) const {
-        return holds(x) ? 0 : (x < low ? log_of(low / x) : log_of(x / high)) / ln_2;
-    }
-};
-struct law_slice {
-    law_range active, seq, sparsity, stride;
-};
-
-// The three sweeps. Sizes reach from the exact count to the paper's name of a model, up to 2.4 % more. The paper prints
-// no list of K for the first two; 24 is the largest that it names.
-inline constexpr law_slice fitted_slices[] = {
-    {{543.3e6, 556e6}, {2048, 32768}, {1, 24}, {1, 1}},
-    {{161.5e6, 936e6}, {32768, 32768}, {1, 24}, {1, 1}},
-    {{161.5e6, 165e6}, {32768, 32768}, {4, 16}, {0.5, 5}},
-};
-inline constexpr law_slice fitted_ranges{{161.5e6, 936e6}, {2048, 32768}, {1, 24}, {0.5, 5}};
-
-inline std::string text_of(const char* format, double a, double b = 0, double c = 0) {
-    char text[160];
-    std::snprintf(text, sizeof text, format, a, b, c);
-    return text;
-}
-
-}  // namespace detail
-
-/// Distance to the nearest of the three fitted sweeps, in doublings: the root of the summed squares of log2 of the
-/// factors in Nact, L, K and A.
-constexpr double doublings_from_fit(const law_point& p) {
-    double nearest = std::numeric_limits<double>::infinity();
-    for (const detail::law_slice& s : detail::fitted_slices) {
-        const double d[] = {s.active.doublings(p.active), s.seq.doublings(p.seq), s.sparsity.doublings(p.sparsity),
-                            s.stride.doublings(p.stride)};
-        nearest = std::min(nearest, d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + d[3] * d[3]);
-    }
-    return nearest == 0 ? 0 : detail::power_of(nearest, 0.5);
-}
-
-constexpr residual_estimate estimate(const law_point& p, const residual_law& law = {}) {
-    const detail::law_slice& all = detail::fitted_ranges;
-    residual_estimate result{residual(p, law)};
-    result.distance = doublings_from_fit(p);
-    result.rmse = result.distance == 0 ? held_out_rmse : extrapolated_rmse;
-    result.in_ranges = all.active.holds(p.active) && all.seq.holds(p.seq) && all.sparsity.holds(p.sparsity) &&
-                       all.stride.holds(p.stride);
-    return result;
-}
-
-/// The estimate in words, with the reference that turns it into a loss (Eq. 37).
-inline std::string law_report(const law_point& p, const residual_law& law = {}) {
-    const residual_estimate found = estimate(p, law);
-    return detail::text_of("residual %+.4f, between %+.4f and %+.4f; ", found.value, found.low(), found.high()) +
-           detail::text_of("%.2f doublings from the fitted set", found.distance) +
-           (found.in_ranges ? "" : ", outside the fitted ranges") +
-           detail::text_of(
-               "; a loss needs that of a dense model of %.4g active parameters at %.0f tokens and the same "
-               "training FLOPs",
-               p.active, p.seq);
 }
 
 // ---- FLOPs and exposure (Eq. 24-27) ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "sdepth/error.hpp"
-#include "sdepth/law.hpp"
+#include "sdepth/law_estimate.hpp"
 
 namespace sdepth::inline v0 {
 

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
-// From a budget to a formula: the X-MoD plan of an active depth (Eq. 14, 15), and the tokens that a compute budget
-// buys. Models to compare with are in `partner.hpp`; which K and A to ask for is the law's business (`law.hpp`).
-// Rank 4.
+// From an active depth to a formula: the X-MoD plan (Eq. 14, 15). What a compute budget buys is in `token_budget.hpp`,
+// models to compare with in `partner.hpp`; which K and A to ask for is the law's business (`law.hpp`). Rank 4.
 #pragma once
 
 #include <type_traits>
 
-#include "sdepth/count.hpp"
 #include "sdepth/law.hpp"
 #include "sdepth/layers/block.hpp"
 #include "sdepth/layers/sparse.hpp"
 #include "sdepth/model.hpp"
 
 namespace sdepth::inline v0 {
-
-// ---- the plan -------------------------------------------------------------------------------------------------------
 
 /// The anchor stride A, whole or a fraction: `.stride = 4`, `.stride = {1, 2}`.
 struct anchor_stride {
@@ -145,51 +141,6 @@ constexpr law_point law_point_of(const x_mod_plan& p, double active_params, doub
             .sparsity = static_cast<double>(p.sparsity),
             .stride = p.stride.value(),
             .capacity = static_cast<double>(b.layers()) / b.active().value()};
-}
-
-// ---- tokens ---------------------------------------------------------------------------------------------------------
-
-/// Tokens of one optimiser step: exact, over all micro-batches and devices.
-constexpr long long batch_tokens(const Run& r) {
-    return (count(r.seq) * count(r.batch) * count(r.accumulate) * count(r.ranks)).value();
-}
-
-/// Tokens of a step of the X-MoD paper, 80 x 32,768, "about 2.5M" (Eq. 32).
-inline constexpr long long paper_batch_tokens = 2'621'440;
-
-/// Sequences of length `seq` whose tokens come nearest to `tokens`; at least one.
-constexpr long long sequences_for(long long seq, long long tokens = paper_batch_tokens) {
-    const long long whole = tokens / seq;
-    return whole == 0 || tokens % seq > seq / 2 ? whole + 1 : whole;
-}
-
-/// Tokens that a budget of training FLOPs buys, rounded down, in both readings of the X-MoD paper's C: it says training
-/// FLOPs, and its printed numbers of tokens fit forward FLOPs.
-struct token_budget {
-    long long training = 0;      ///< a token costs 3 x `paper`, forward and backward: ours
-    long long forward = 0;       ///< a token costs `paper`: what the paper's printed numbers amount to
-    long long batch_tokens = 0;  ///< of one step
-
-    /// Whole steps within `training`.
-    constexpr long long steps() const { return training / batch_tokens; }
-};
-
-namespace detail {
-
-template <class M, Run R>
-struct paper_cost {
-    static constexpr double per_token = flops<M, evaluated(R)>.paper.per_token().value();
-};
-
-}  // namespace detail
-
-/// Tokens of model M in run R for `compute` training FLOPs.
-template <class M, Run R>
-constexpr token_budget tokens_for(double compute) {
-    const double per_token = detail::paper_cost<M, detail::evaluated(R)>::per_token;
-    return {.training = static_cast<long long>(compute / (3 * per_token)),
-            .forward = static_cast<long long>(compute / per_token),
-            .batch_tokens = batch_tokens(R)};
 }
 
 }  // namespace sdepth::inline v0

@@ -17,6 +17,9 @@
 #include "sdepth/model.hpp"     // Model<formula, Dims{...}>
 
 // From a budget to a model, and to the models that it is compared with.
-#include "sdepth/law.hpp"      // residual, estimate, best_of
-#include "sdepth/partner.hpp"  // equal_active<M>, equal_flops<M, Run>, equal_params<M>, matched, alignment
-#include "sdepth/planner.hpp"  // planned<x_mod_plan{...}>, tokens_for<M, Run>(compute)
+#include "sdepth/alignment.hpp"     // matched<M, P, Run>, alignment<M, P, Run>
+#include "sdepth/law.hpp"           // residual, best_of
+#include "sdepth/law_estimate.hpp"  // estimate, law_report
+#include "sdepth/partner.hpp"       // equal_active<M>, equal_flops<M, Run>, equal_params<M>
+#include "sdepth/planner.hpp"       // planned<x_mod_plan{...}>
+#include "sdepth/token_budget.hpp"  // tokens_for<M, Run>(compute)

@@ -4,6 +4,7 @@
 // expect: active_depth_is_whole
 // numbers: 7 2
 #include "formula.hpp"
+#include "sdepth/alignment.hpp"
 #include "sdepth/partner.hpp"
 
 constexpr Run run{.seq = 128};

@@ -2,6 +2,8 @@
 // The law at compile time, against the numbers that follow from Table 8.
 #include "sdepth/law.hpp"
 
+#include "sdepth/law_estimate.hpp"
+
 namespace {
 
 using namespace sdepth;

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "sdepth/alignment.hpp"
 #include "sdepth/planner.hpp"
 #include "sdepth/presets.hpp"
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "sdepth/presets.hpp"
+#include "sdepth/token_budget.hpp"
 
 namespace {
 
