@@ -39,46 +39,82 @@ class count {
 /// ceil(a / b) for a >= 0, b > 0.
 constexpr long long ceil_div(long long a, long long b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-/// A non-negative fraction in lowest terms; compares with whole numbers. Sticks at `count::largest` on overflow.
+/// A non-negative fraction in lowest terms; compares with whole numbers. Its whole part is kept apart from the rest, so
+/// that a count near 63 bits may still have a denominator. Sticks on overflow: of the whole part (`too_large`), or of
+/// the denominator (`too_fine`), which sums of many unlike fractions meet.
 class ratio {
   public:
     constexpr ratio() = default;
-    constexpr ratio(long long whole) : num_(whole) {}      // NOLINT(google-explicit-constructor): a whole number is one
-    constexpr ratio(count whole) : num_(whole.value()) {}  // NOLINT(google-explicit-constructor)
-    constexpr ratio(long long num, long long den) {
-        const long long divisor = std::gcd(num, den);
-        num_ = num / divisor;
+    constexpr ratio(long long whole) : whole_(whole) {}  // NOLINT(google-explicit-constructor): a whole number is one
+    constexpr ratio(count whole) : whole_(whole.value()) {}  // NOLINT(google-explicit-constructor)
+    constexpr ratio(long long num, long long den) : whole_(num / den), rest_(num % den) {
+        const long long divisor = std::gcd(rest_, den);
+        rest_ /= divisor;
         den_ = den / divisor;
     }
 
-    constexpr long long num() const { return num_; }
+    /// The fraction is whole() + rest() / den(), and num() / den() with a numerator that may stick.
+    constexpr long long whole() const { return whole_; }
+    constexpr long long rest() const { return rest_; }
     constexpr long long den() const { return den_; }
-    constexpr double value() const { return static_cast<double>(num_) / static_cast<double>(den_); }
-    constexpr bool overflowed() const { return num_ == count::largest || den_ == count::largest; }
-
-    friend constexpr ratio operator*(ratio a, ratio b) {
-        if (a.overflowed() || b.overflowed()) return {count::largest};  // before a common factor hides it
-        const ratio x(a.num_, b.den_);
-        const ratio y(b.num_, a.den_);
-        return checked(count(x.num_) * count(y.num_), count(x.den_) * count(y.den_));
+    constexpr long long num() const { return (count(whole_) * count(den_) + count(rest_)).value(); }
+    constexpr double value() const {
+        const double den = static_cast<double>(den_);
+        if (num() != count::largest) return static_cast<double>(num()) / den;
+        return static_cast<double>(whole_) + static_cast<double>(rest_) / den;
     }
-    friend constexpr ratio operator/(ratio a, ratio b) { return a * ratio(b.den_, b.num_); }
+    constexpr bool too_large() const { return whole_ == count::largest; }
+    constexpr bool too_fine() const { return den_ == count::largest; }
+    constexpr bool overflowed() const { return too_large() || too_fine(); }
+
     friend constexpr ratio operator+(ratio a, ratio b) {
-        if (a.overflowed() || b.overflowed()) return {count::largest};
+        const count whole = count(a.whole_) + count(b.whole_);
+        if (whole.overflowed() || a.too_fine() || b.too_fine()) return stuck(whole.overflowed());
+        if (a.rest_ == 0) return {whole, b.rest_, b.den_};
+        if (b.rest_ == 0) return {whole, a.rest_, a.den_};
         const long long divisor = std::gcd(a.den_, b.den_);
-        const count num = count(a.num_) * count(b.den_ / divisor) + count(b.num_) * count(a.den_ / divisor);
-        return checked(num, count(a.den_) * count(b.den_ / divisor));
+        const count rest = count(a.rest_) * count(b.den_ / divisor) + count(b.rest_) * count(a.den_ / divisor);
+        return ratio(whole) + fraction(rest, count(a.den_) * count(b.den_ / divisor));
+    }
+    friend constexpr ratio operator*(ratio a, ratio b) {
+        if (a.overflowed() || b.overflowed()) return stuck(a.too_large() || b.too_large());
+        if (a.rest_ == 0 && b.rest_ == 0) return count(a.whole_) * count(b.whole_);
+        if (a.num() != count::largest && b.num() != count::largest) {
+            const ratio cancelled = product(a.num(), a.den_, b.num(), b.den_);
+            if (!cancelled.overflowed()) return cancelled;
+        }
+        return ratio(count(a.whole_) * count(b.whole_)) + share(a.whole_, b.rest_, b.den_) +
+               share(b.whole_, a.rest_, a.den_) + product(a.rest_, a.den_, b.rest_, b.den_);
+    }
+    friend constexpr ratio operator/(ratio a, ratio b) {
+        if (b.overflowed() || b == ratio(0) || b.num() == count::largest) return stuck(!b.too_fine());
+        return a * ratio(b.den_, b.num());
     }
     constexpr ratio& operator+=(ratio b) { return *this = *this + b; }
     friend constexpr bool operator==(ratio, ratio) = default;
 
   private:
-    static constexpr ratio checked(count num, count den) {
-        if (num.overflowed() || den.overflowed()) return {count::largest};
-        return {num.value(), den.value()};
+    constexpr ratio(count whole, long long rest, long long den) : whole_(whole.value()), rest_(rest), den_(den) {}
+
+    static constexpr ratio stuck(bool large) { return {large ? count::largest : 0, 0, large ? 1 : count::largest}; }
+    static constexpr ratio fraction(count num, count den) {
+        return num.overflowed() || den.overflowed() ? stuck(false) : ratio(num.value(), den.value());
+    }
+    // a / b times c / d, common factors taken out first.
+    static constexpr ratio product(long long a, long long b, long long c, long long d) {
+        const long long x = std::gcd(a, d);
+        const long long y = std::gcd(c, b);
+        return fraction(count(a / x) * count(c / y), count(b / y) * count(d / x));
+    }
+    // n times a proper fraction, the whole part of the product apart.
+    static constexpr ratio share(long long n, long long rest, long long den) {
+        const long long divisor = std::gcd(n, den);
+        const long long d = den / divisor;
+        return ratio(count(n / divisor / d) * count(rest)) + fraction(count(n / divisor % d) * count(rest), d);
     }
 
-    long long num_ = 0;
+    long long whole_ = 0;
+    long long rest_ = 0;
     long long den_ = 1;
 };
 
