@@ -25,10 +25,31 @@ struct kind_facts {
     bool reads_slots = false;
     long long slots_written = 0;
     count elements{};
+    int tensors = 0;
+    verdict shapes{};  // of its tensor rows
 };
 
+// The first tensor row without elements: its number from 1, and the offending extent.
+constexpr verdict check_shapes(const tensor_rows& rows) {
+    long long row = 0;
+    for (const tensor_row& tensor : rows) {
+        ++row;
+        if (tensor.rows < 1) return {rule::tensor_has_elements, 0, row, tensor.rows};
+        if (tensor.cols < 0) return {rule::tensor_has_elements, 0, row, tensor.cols};
+        if (tensor.copies < 1) return {rule::tensor_has_elements, 0, row, tensor.copies};
+    }
+    return {};
+}
+
+// Sizes that a user's layer may multiply without asking for their bounds; ours ask, and are named.
+constexpr verdict check_bounds(const Dims& d) {
+    return first_broken(require_bound(d.head_dim, size_name::head_dim), require_bound(d.heads, size_name::heads),
+                        require_bound(d.kv_heads, size_name::kv_heads), require_bound(d.ffn, size_name::ffn),
+                        require_bound(d.expert_ffn, size_name::expert_ffn));
+}
+
 template <class L>
-constexpr kind_facts facts_of(const Dims& d) {
+constexpr kind_facts facts_of(const Dims& d, bool bounded) {
     kind_facts facts;
     facts.missing = lack_of<L>::member;
     if constexpr (lack_of<L>::member == layer_member::none) {
@@ -37,21 +58,23 @@ constexpr kind_facts facts_of(const Dims& d) {
         if constexpr (requires { L::width(d); }) facts.width = L::width(d);
         facts.sparse = requires { L::sparsity; };
         facts.anchor = L::has_mixer && L::has_ffn && !facts.sparse;
-        if constexpr (requires { L::policy.clear_every; }) {
-            facts.waits_for_anchor = L::policy.bias && L::policy.clear_every == 0;
-        }
-        if (facts.own.ok()) {  // sizes below are meaningless, or divide by zero, when a size is missing
+        facts.waits_for_anchor = L::waits_for_anchor;
+        if (facts.own.ok() && bounded) {  // sizes below are meaningless, divide by zero or overflow when a size is bad
             facts.reads_slots = L::mixing(d).per_slot > 0;
             facts.slots_written = L::state(d).slots_written;
-            for (const tensor_row& row : L::tensors(d)) facts.elements += row.elements();
+            const tensor_rows tensors = L::tensors(d);
+            facts.tensors = tensors.size;
+            facts.shapes = check_shapes(tensors);
+            if (!facts.shapes.ok()) return facts;
+            for (const tensor_row& row : tensors) facts.elements += row.elements();
         }
     }
     return facts;
 }
 
 template <class... Ls>
-constexpr std::array<kind_facts, sizeof...(Ls)> facts_of_all(type_list<Ls...>, const Dims& d) {
-    return {facts_of<Ls>(d)...};
+constexpr std::array<kind_facts, sizeof...(Ls)> facts_of_all(type_list<Ls...>, const Dims& d, bool bounded) {
+    return {facts_of<Ls>(d, bounded)...};
 }
 
 constexpr verdict at_layer(verdict v, long long layer) {
@@ -66,9 +89,13 @@ template <pattern P>
 constexpr verdict check(const Dims& d) {
     using formula = runs_of<P>;
     if (formula::too_many) return {rule::too_many_runs, 0, formula::size, formula::largest};
+    if (count(formula::layers).overflowed()) return {rule::counts_fit, 0, count::largest};
 
-    const auto facts = detail::facts_of_all(typename formula::kinds{}, d);
-    count elements = count(d.vocab < 0 ? 0 : d.vocab) * count(d.width < 0 ? 0 : d.width) * 2;
+    if (const verdict ends = Ends::check(d); !ends.ok()) return ends;  // first, for every layer has the width
+
+    const verdict bounds = detail::check_bounds(d);
+    const auto facts = detail::facts_of_all(typename formula::kinds{}, d, bounds.ok());
+    count elements = count(d.vocab) * count(d.width) * 2;
     long long waiting_since = 0;  // first sparse layer whose bias no anchor has cleared yet
     long long waiting = 0;
     long long first_reader = 0;
@@ -83,6 +110,10 @@ constexpr verdict check(const Dims& d) {
             return {rule::lacks_member, layer, static_cast<long long>(kind.missing)};
         }
         if (!kind.own.ok()) return detail::at_layer(kind.own, layer);
+        if (kind.tensors > tensor_rows::capacity) {
+            return {rule::tensor_rows_fit, layer, kind.tensors, tensor_rows::capacity};
+        }
+        if (!kind.shapes.ok()) return detail::at_layer(kind.shapes, layer);
         if (kind.width != d.width) return {rule::widths_agree, layer, kind.width, d.width};
 
         if (kind.anchor) waiting = 0;
@@ -97,10 +128,10 @@ constexpr verdict check(const Dims& d) {
         slots_exist = slots_exist || kind.slots_written > 0;
         elements += count(r.times) * kind.elements;
     }
-    if (const verdict ends = Ends::check(d); !ends.ok()) return ends;
+    if (!bounds.ok()) return bounds;
     if (waiting > 0) return {rule::sparse_needs_anchor, waiting_since, waiting};
     if (first_reader != 0 && !reads_a_slot) return {rule::depth_has_slots, first_reader};
-    if (elements.overflowed() || count(formula::layers).overflowed()) return {rule::counts_fit, 0, count::largest};
+    if (elements.overflowed()) return {rule::counts_fit, 0, count::largest};
     return {};
 }
 

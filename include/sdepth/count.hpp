@@ -241,15 +241,6 @@ constexpr count slots_read(count before, long long each, long long times, long l
     return before * count(free) + count(each) * grown + count(at_most) * count(times - free);
 }
 
-template <class L>
-constexpr bool chooses_by_document() {
-    if constexpr (requires { L::policy.scope; }) {
-        return L::policy.scope == std::remove_cvref_t<decltype(L::policy.scope)>::document;
-    } else {
-        return false;
-    }
-}
-
 // FLOPs of one layer of a kind for one sequence; those of depth slots are per readable slot.
 struct layer_flops {
     ratio linear;        // forward products with weights
@@ -269,7 +260,7 @@ template <class L>
 constexpr layer_flops flops_of_layer(const Dims& d, const Run& r) {
     constexpr long long k = sparsity_of<L>();
     const mixing_work work = L::mixing(d);
-    const executed own = executed_by(r.seq, r.document, k, chooses_by_document<L>(), work);
+    const executed own = executed_by(r.seq, r.document, k, L::chooses_by_document, work);
     const ratio seq(r.seq);
     layer_flops sum;
     for (const tensor_row& row : L::tensors(d)) {

@@ -35,6 +35,17 @@ constexpr bool parts_fit() {
                   "sdepth: layer<Mixer, Ffn> takes one mixer and one feed-forward part, of which one may be None");
     return true;
 }
+template <long long layer, class Layer, long long tensors, long long largest>
+constexpr bool tensor_rows_fit() {
+    static_assert(holds_for<Layer>, "sdepth: a layer has more tensors than tensor_rows holds: split it, or fuse some");
+    return true;
+}
+template <long long layer, class Layer, long long row, long long extent>
+constexpr bool tensor_has_elements() {
+    static_assert(holds_for<Layer>,
+                  "sdepth: a tensor row needs rows and copies from 1, and cols from 0: mend tensors() of this layer");
+    return true;
+}
 template <long long layer, long long times>
 constexpr bool repeat_of_nothing() {
     static_assert(holds<layer, times>,
@@ -53,6 +64,12 @@ constexpr bool size_not_positive() {
                   "sdepth: this size must be positive: set it in Dims or in the policy of the layer");
     return true;
 }
+template <long long layer, size_name size, long long value, long long largest>
+constexpr bool size_too_large() {
+    static_assert(holds<layer, size, value, largest>,
+                  "sdepth: this size is larger than the largest one shown: lower it in Dims or in the layer's policy");
+    return true;
+}
 template <long long layer, long long heads, long long kv_heads>
 constexpr bool kv_heads_divide_heads() {
     static_assert(holds<layer, heads, kv_heads>,
@@ -68,6 +85,12 @@ constexpr bool rotary_head_dim_is_even() {
 template <long long layer, long long window>
 constexpr bool window_not_negative() {
     static_assert(holds<layer, window>, "sdepth: a window or slot bound must not be negative: 0 means all");
+    return true;
+}
+template <long long layer, policy_name policy, long long millionths>
+constexpr bool policy_within_range() {
+    static_assert(holds<layer, policy, millionths>,
+                  "sdepth: this number of a policy is out of its range: docs/diagnostics.md has the ranges");
     return true;
 }
 template <long long layer, long long sparsity>
@@ -102,11 +125,6 @@ template <long long layer, long long experts>
 constexpr bool top_one_not_renormalised() {
     static_assert(holds<layer, experts>,
                   "sdepth: one expert, renormalised, has the constant weight 1: set .renormalise = false");
-    return true;
-}
-template <long long layer, long long experts>
-constexpr bool capacity_not_negative() {
-    static_assert(holds<layer, experts>, "sdepth: a capacity factor must not be negative: 0 means dropless");
     return true;
 }
 template <long long layer, long long channels, long long parts>
@@ -169,11 +187,17 @@ constexpr bool counts_fit() {
 
 namespace detail {
 
-/// The layer type at a position of formula type P, counted from 1, for the two rules that show it; else void.
+// Rules whose error shows the type of the layer.
+constexpr bool shows_layer(rule broken) {
+    return broken == rule::lacks_member || broken == rule::tensor_rows_fit || broken == rule::tensor_has_elements ||
+           broken == rule::layer_own;
+}
+
+/// The layer type at a position of formula type P, counted from 1, for the rules that show it; else void.
 template <class P, rule broken, long long layer>
 struct culprit : std::type_identity<void> {};
 template <class P, rule broken, long long layer>
-requires(broken == rule::lacks_member || broken == rule::layer_own) struct culprit<P, broken, layer> {
+requires(shows_layer(broken)) struct culprit<P, broken, layer> {
     static constexpr std::size_t kind = [] {
         for (const layer_run& r : runs_of<P>::runs) {
             if (layer <= r.first + r.times) return static_cast<std::size_t>(r.kind);
@@ -194,18 +218,26 @@ constexpr bool report() {
         return lacks_member<layer, typename lack_of<Layer>::type, static_cast<layer_member>(a)>();
     } else if constexpr (broken == rule::parts_fit) {
         return parts_fit<layer, static_cast<part_fault>(a)>();
+    } else if constexpr (broken == rule::tensor_rows_fit) {
+        return tensor_rows_fit<layer, Layer, a, b>();
+    } else if constexpr (broken == rule::tensor_has_elements) {
+        return tensor_has_elements<layer, Layer, a, b>();
     } else if constexpr (broken == rule::repeat_of_nothing) {
         return repeat_of_nothing<layer, a>();
     } else if constexpr (broken == rule::too_many_runs) {
         return too_many_runs<a, b>();
     } else if constexpr (broken == rule::size_not_positive) {
         return size_not_positive<layer, static_cast<size_name>(a), b>();
+    } else if constexpr (broken == rule::size_too_large) {
+        return size_too_large<layer, static_cast<size_name>(a), b, largest_size(static_cast<size_name>(a))>();
     } else if constexpr (broken == rule::kv_heads_divide_heads) {
         return kv_heads_divide_heads<layer, a, b>();
     } else if constexpr (broken == rule::rotary_head_dim_is_even) {
         return rotary_head_dim_is_even<layer, a>();
     } else if constexpr (broken == rule::window_not_negative) {
         return window_not_negative<layer, a>();
+    } else if constexpr (broken == rule::policy_within_range) {
+        return policy_within_range<layer, static_cast<policy_name>(a), b>();
     } else if constexpr (broken == rule::sparsity_at_least_one) {
         return sparsity_at_least_one<layer, a>();
     } else if constexpr (broken == rule::sparse_in_sparse) {
@@ -218,8 +250,6 @@ constexpr bool report() {
         return experts_within_range<layer, a, b>();
     } else if constexpr (broken == rule::top_one_not_renormalised) {
         return top_one_not_renormalised<layer, a>();
-    } else if constexpr (broken == rule::capacity_not_negative) {
-        return capacity_not_negative<layer, a>();
     } else if constexpr (broken == rule::channels_divide_heads) {
         return channels_divide_heads<layer, a, b>();
     } else if constexpr (broken == rule::depth_has_slots) {

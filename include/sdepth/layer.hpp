@@ -8,11 +8,13 @@
 //   static constexpr mixing_work mixing(const Dims&)    arithmetic that no tensor row accounts for
 //   static constexpr state_size state(const Dims&)      what decoding keeps
 //   static constexpr verdict check(const Dims&)         first broken rule of its own
-//   static constexpr void describe(Sink&, const Dims&)  every policy, for digest and contract
+//   static constexpr void describe(Sink&, const Dims&)  every policy and size that it uses, for digest and contract
 //
 // Optional:
 //
 //   using inner                                         the layer that it wraps
+//   static constexpr bool waits_for_anchor              its routing keeps a bias that only an anchor clears
+//   static constexpr bool chooses_by_document           its routing chooses among the rows of a document
 //   static constexpr long long width(const Dims&)       width of its rows, where it may differ from Dims::width
 //   template <long long layer, long long a, long long b>
 //   static constexpr bool explain()                     asserts the text of its own `rule::layer_own` verdict {a, b}
@@ -137,16 +139,21 @@ constexpr tensor_row vector(std::string_view name, role use, long long length, i
 struct tensor_rows {
     static constexpr int capacity = 32;
     tensor_row items[capacity]{};
-    int size = 0;
+    int size = 0;  // what was added; beyond the capacity nothing is kept, and `rule::tensor_rows_fit` refuses the layer
 
-    constexpr void add(const tensor_row& row) { items[size++] = row; }
+    constexpr void add(const tensor_row& row) {
+        if (size < capacity) items[size] = row;
+        ++size;
+    }
     constexpr void add(const tensor_rows& rows) {
         for (const tensor_row& row : rows) add(row);
+        size += rows.size - rows.kept();
     }
+    constexpr int kept() const { return size < capacity ? size : capacity; }
     constexpr const tensor_row* begin() const { return items; }
-    constexpr const tensor_row* end() const { return items + size; }
+    constexpr const tensor_row* end() const { return items + kept(); }
     constexpr tensor_row* begin() { return items; }
-    constexpr tensor_row* end() { return items + size; }
+    constexpr tensor_row* end() { return items + kept(); }
 };
 
 /// Arithmetic of a mixer beyond the products with its weights, in multiply-adds of matrix products.

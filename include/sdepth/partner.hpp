@@ -69,8 +69,10 @@ constexpr Dims with_ffn(Dims d, long long ffn) {
 template <class M>
 constexpr long long whole_active_depth() {
     constexpr ratio depth = M::valid ? count_active_depth<M>() : ratio(1);
-    static_assert(explain::active_depth_is_whole<depth.num(), depth.den()>());
-    return depth.den() == 1 ? depth.num() : 0;
+    constexpr verdict v =
+        require(depth.den() == 1 && depth.num() > 0, rule::active_depth_is_whole, depth.num(), depth.den());
+    static_assert(report<v.broken, v.layer, v.a, v.b, void>());
+    return v.ok() ? depth.num() : 0;
 }
 
 // A struct, as `match` below: in a function template, nvcc 13 misprints R even when evaluated.

@@ -26,8 +26,12 @@ namespace sdepth::inline v0 {
 /// Base of everything that can stand in a formula; it lets argument-dependent lookup find + and *.
 struct pattern_base {};
 
-/// Base of every layer, ours and the user's. `layer.hpp` lists the members that a layer needs.
-struct layer_base : pattern_base {};
+/// Base of every layer, ours and the user's, with the members that most layers leave as they are. `layer.hpp` lists
+/// those that a layer needs.
+struct layer_base : pattern_base {
+    static constexpr bool waits_for_anchor = false;
+    static constexpr bool chooses_by_document = false;
+};
 
 template <class T>
 concept pattern = std::derived_from<std::remove_cvref_t<T>, pattern_base>;

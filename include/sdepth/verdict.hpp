@@ -12,19 +12,22 @@ enum class rule {
     not_a_formula,              ///< Model of something else than layers joined by + and *
     lacks_member,               ///< a layer type lacks a member of `layer.hpp`
     parts_fit,                  ///< a block whose parts are not one mixer and one feed-forward part
+    tensor_rows_fit,            ///< a layer of more tensors than `tensor_rows` holds
+    tensor_has_elements,        ///< a tensor row without rows or copies, or with negative columns
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
     size_not_positive,          ///< a size that a layer needs is missing or not positive
+    size_too_large,             ///< a size beyond `largest_size`
     kv_heads_divide_heads,      ///< query heads are not a multiple of key and value heads
     rotary_head_dim_is_even,    ///< rotary phases pair the elements of a head
-    window_not_negative,        ///< an attention window below zero
+    window_not_negative,        ///< an attention window, or a bound on slots, below zero
+    policy_within_range,        ///< a number in a policy outside of what it can mean
     sparsity_at_least_one,      ///< K below 1
     sparse_in_sparse,           ///< a sparse layer wraps a sparse layer
     sparse_needs_anchor,        ///< sparse layers that no anchor follows, with a bias that only anchors clear
     full_kv_needs_attention,    ///< full-KV context around a mixer that has no keys
     experts_within_range,       ///< experts per token not within 1..E
     top_one_not_renormalised,   ///< one expert with a renormalised weight: the weight is the constant 1
-    capacity_not_negative,      ///< a capacity factor below zero
     channels_divide_heads,      ///< channels of a recurrent mixer are not a multiple of its heads or groups
     depth_has_slots,            ///< depth attention that no earlier layer writes slots for
     widths_agree,               ///< a layer of another width than the model's
@@ -36,8 +39,57 @@ enum class rule {
     counts_fit,                 ///< a count does not fit 63 bits
 };
 
-/// Names a size of `Dims` or of a policy, in `rule::size_not_positive`.
-enum class size_name { width, head_dim, heads, kv_heads, ffn, expert_ffn, vocab, state, conv, expand, shared_ffn };
+/// Names a size of `Dims` or of a policy, in `rule::size_not_positive` and `rule::size_too_large`.
+enum class size_name {
+    width,
+    head_dim,
+    heads,
+    kv_heads,
+    ffn,
+    expert_ffn,
+    vocab,
+    state,
+    conv,
+    expand,
+    groups,
+    key_dim,
+    value_dim,
+    value_heads,
+    step_rank,
+    experts,
+    shared_experts,
+    shared_ffn,
+    sparsity,
+    window,
+    slots
+};
+
+/// The largest value of a size. Sizes of which a layer multiplies up to three have at most 20 bits, so that the product
+/// fits 63; the others 30, for they count rows that a kernel indexes by int.
+constexpr long long largest_size(size_name size) {
+    using enum size_name;
+    const bool long_one = size == ffn || size == expert_ffn || size == shared_ffn || size == vocab || size == experts ||
+                          size == shared_experts || size == sparsity || size == window || size == slots;
+    return long_one ? 1LL << 30 : 1LL << 20;
+}
+
+/// Names a number of a policy, in `rule::policy_within_range`.
+enum class policy_name {
+    norm_epsilon,
+    rotary_base,
+    epsilon,
+    tau,
+    increment,
+    scale_start,
+    clear_every,
+    loss_weight,
+    cut_rate,
+    shared,
+    weight_scale,
+    capacity,
+    steering_step,
+    z_loss_weight
+};
 
 /// What is wrong with the parts of a block, in `rule::parts_fit`.
 enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none };
@@ -66,8 +118,37 @@ constexpr verdict require(bool holds, rule broken, long long a = 0, long long b 
     return holds ? verdict{} : verdict{broken, 0, a, b};
 }
 
+// A size that may be left out, or 0.
+constexpr verdict require_bound(long long size, size_name name) {
+    return require(size <= largest_size(name), rule::size_too_large, static_cast<long long>(name), size);
+}
 constexpr verdict require_size(long long size, size_name name) {
-    return require(size > 0, rule::size_not_positive, static_cast<long long>(name), size);
+    return first_broken(require(size > 0, rule::size_not_positive, static_cast<long long>(name), size),
+                        require_bound(size, name));
+}
+
+// Whether so many parts divide a whole. A function, or compilers warn of sizes that a verdict refuses.
+constexpr bool divides(long long parts, long long whole) { return parts > 0 && whole % parts == 0; }
+
+// A number as millionths: what an error can show of it, for clang 14 takes no floating template argument.
+constexpr long long millionths(double value) {
+    if (value != value) return -1;
+    constexpr double most = 9e12;
+    return static_cast<long long>((value > most ? most : value < -most ? -most : value) * 1e6);
+}
+constexpr verdict require_policy(bool holds, policy_name name, double value) {
+    return require(holds, rule::policy_within_range, static_cast<long long>(name), millionths(value));
+}
+// 0 <= value <= most. Not a number is in no range.
+constexpr verdict require_up_to(double most, policy_name name, double value) {
+    return require_policy(0 <= value && value <= most, name, value);
+}
+inline constexpr double largest_policy = 1e300;  // finite, whatever it is scaled by
+constexpr verdict require_not_negative(policy_name name, double value) {
+    return require_up_to(largest_policy, name, value);
+}
+constexpr verdict require_positive(policy_name name, double value) {
+    return require_policy(0 < value && value <= largest_policy, name, value);
 }
 
 }  // namespace detail

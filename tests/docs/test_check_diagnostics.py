@@ -6,27 +6,50 @@ import unittest
 from check_diagnostics import faults, slip_faults
 
 VERDICT = "enum class rule {\n    none,\n    first,  ///< a\n    second,  ///< b\n};\n"
-EXPLAIN = "constexpr bool first() {}\nconstexpr bool second() {}\n"
+REPORTERS = """template <long long layer>
+constexpr bool first() {
+template <long long layer>
+constexpr bool second() {
+"""
+EXPLAIN = REPORTERS + """namespace detail {
+constexpr bool report() {
+    if constexpr (broken == rule::first) {
+        return first<layer>();
+    } else if constexpr (broken == rule::second) {
+        return second<layer>();
+"""
+CASES = {"first": "// numbers: first 1\n", "second": "// numbers: second 1\n"}
 LINES = "\n\nWhat.\n\n- numbers: layer\n- example: x\n- mend: y\n\n"
 DOCUMENT = f"## Rules of a formula\n\n### first{LINES}### second{LINES}## Others\n"
 
 
 class CheckDiagnostics(unittest.TestCase):
     def test_all_agree(self):
-        self.assertEqual(faults(VERDICT, EXPLAIN, DOCUMENT, {"first", "second", "more"}), [])
+        self.assertEqual(faults(VERDICT, EXPLAIN, DOCUMENT, CASES | {"more": ""}), [])
 
-    def expect(self, fault, verdict=VERDICT, explain=EXPLAIN, document=DOCUMENT, cases=("first", "second")):
-        self.assertIn(fault, " ".join(faults(verdict, explain, document, set(cases))))
+    def expect(self, fault, verdict=VERDICT, explain=EXPLAIN, document=DOCUMENT, cases=CASES):
+        self.assertIn(fault, " ".join(faults(verdict, explain, document, cases)))
 
-    def test_disagreements(self):
+    def test_sections(self):
         self.expect("no section third", verdict=VERDICT.replace("};", "    third,  ///< c\n};"))
-        self.expect("no reporter second", explain="constexpr bool first() {}\n")
-        self.expect("no case second", cases=["first"])
         self.expect("which is no rule", document=DOCUMENT.replace("## Others", f"### other{LINES}## Others"))
         self.expect("another order", document=f"## Rules of a formula\n\n### second{LINES}### first{LINES}")
         self.expect("section second has no line `- mend:`",
                     document=DOCUMENT[:DOCUMENT.rindex("- mend")] + "\n## Others\n")
+        self.expect("section second lists 2 numbers, its reporter has 1",
+                    document="numbers: layer, more".join(DOCUMENT.rsplit("numbers: layer", 1)))
         self.expect("no rules", verdict="")
+
+    def test_reporters(self):
+        self.expect("no reporter second", explain=EXPLAIN.replace("bool second", "void second"))
+        self.expect("a reporter third, which is no rule",
+                    explain=EXPLAIN.replace("namespace", "template <int a>\nconstexpr bool third() {\nnamespace"))
+        self.expect("report() does not lead to second", explain=EXPLAIN.replace("rule::second", "rule::other"))
+        self.expect("report() does not lead to second", explain=EXPLAIN.replace("return second", "return first"))
+
+    def test_cases(self):
+        self.expect("no case second", cases={"first": CASES["first"]})
+        self.expect("does not expect `numbers: second ...`", cases=CASES | {"second": "// numbers: first 1\n"})
 
     def test_slips(self):
         slips = ('namespace explain {\nconstexpr void slip() {\n    static_assert(false, "sdepth: write x");\n}\n'

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A dense partner of three and a half layers.
 // expect: sdepth: no model of equal active depth: make sparse layers of a kind a multiple of K
-// expect: active_depth_is_whole
-// numbers: 7 2
+// numbers: active_depth_is_whole 7 2
 #include "formula.hpp"
 #include "sdepth/alignment.hpp"
 #include "sdepth/partner.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Channels of Mamba-2 that its heads do not divide.
 // expect: sdepth: channels must divide evenly into heads, and heads into groups: change the policy's sizes
-// expect: channels_divide_heads
-// numbers: 2 128 48
+// numbers: channels_divide_heads 2 128 48
 #include "formula.hpp"
 
 #ifdef TWIN

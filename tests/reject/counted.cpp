@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A count that differs from the expected one: both numbers are shown.
 // expect: sdepth: counted \(first number\) differs from expected \(second number\)
-// numbers: 2 3
+// numbers: counted 2 3
 #include "formula.hpp"
 
 using M = Model<dense * 2_c, small>;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // More parameters than 63 bits hold.
 // expect: sdepth: the parameter count does not fit 63 bits: use smaller sizes
-// expect: counts_fit
-// numbers: 9223372036854775807
+// numbers: counts_fit 9223372036854775807
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Depth attention with nothing before it to read.
 // expect: sdepth: depth attention has no earlier slot to read: put a writing layer before it
-// expect: depth_has_slots
-// numbers: 3
+// numbers: depth_has_slots 3
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Five experts of four.
 // expect: sdepth: experts per token must be within 1 and the number of experts
-// expect: experts_within_range
-// numbers: 2 5 4
+// numbers: experts_within_range 2 5 4
 #include "formula.hpp"
 
 #ifdef TWIN

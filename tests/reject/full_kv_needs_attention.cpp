@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Full keys around a mixer without keys.
 // expect: sdepth: full keys need an attention mixer: use key_scope::selected
-// expect: full_kv_needs_attention
-// numbers: 2 4
+// numbers: full_kv_needs_attention 2 4
 #include "formula.hpp"
 
 #ifdef TWIN

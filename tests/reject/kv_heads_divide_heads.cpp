@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Five query heads on two key and value heads, first met deep in the formula.
 // expect: sdepth: heads must be a multiple of kv_heads: change Dims::heads or Dims::kv_heads
-// expect: kv_heads_divide_heads
-// numbers: 7 5 2
+// numbers: kv_heads_divide_heads 7 5 2
 #include "formula.hpp"
 
 #ifdef TWIN

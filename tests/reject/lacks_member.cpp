@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A layer of one's own that lacks `state`; the error names type and member.
 // expect: sdepth: not a layer: add the member named here to the type; layer.hpp lists them all
-// expect: lacks_member
 // expect: Pool
 // expect: layer_member::state
-// numbers: 2
+// numbers: lacks_member 2
 #include "formula.hpp"
 
 struct Pool : layer_base {

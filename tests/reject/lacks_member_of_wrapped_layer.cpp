@@ -3,7 +3,7 @@
 // expect: sdepth: not a layer: add the member named here to the type
 // expect: lacks_member<?.*Pool
 // expect: layer_member::check
-// numbers: 4
+// numbers: lacks_member 4
 #include "formula.hpp"
 
 struct Pool : layer_base {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rule of a user's layer, without a text of its own.
 // expect: sdepth: a layer's own check failed: see its check\(\), or give it an explain\(\)
-// expect: layer_own
-// numbers: 2
+// numbers: layer_own 2
 #include "formula.hpp"
 
 struct Pool : layer_base {

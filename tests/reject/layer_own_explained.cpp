@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rule of a user's layer in the layer's own words.
 // expect: pool: the width must be a multiple of the pool
-// expect: explain
-// numbers: 2 64 7
+// numbers: explain 2 64 7
 #include "formula.hpp"
 
 struct Pool : layer_base {

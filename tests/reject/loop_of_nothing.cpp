@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A loop without a pass.
 // expect: sdepth: a repeat or loop needs at least one pass
-// expect: repeat_of_nothing
-// numbers: 2 0
+// numbers: repeat_of_nothing 2 0
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Logits of a model whose experts choose their rows.
 // expect: sdepth: this layer's router sees the future: causal evaluation needs expert_choice::by_token
-// expect: non_causal_router
-// numbers: 2 1
+// numbers: non_causal_router 2 1
 #include "formula.hpp"
 #include "sdepth/kernels/host/host.hpp"
 #include "sdepth/pipeline.hpp"

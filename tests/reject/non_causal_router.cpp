@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Experts that choose their rows, where evaluation must be causal.
 // expect: sdepth: this layer's router sees the future: causal evaluation needs expert_choice::by_token
-// expect: non_causal_router
-// numbers: 3 2
+// numbers: non_causal_router 3 2
 #include "formula.hpp"
 
 #ifdef TWIN

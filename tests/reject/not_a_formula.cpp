@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Model of a number, where a layer was meant.
 // expect: sdepth: Model needs a formula: layers, each derived from layer_base, joined by \+ and \*
+// numbers: not_a_formula 0
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A mixer where the feed-forward part belongs: it would count as one and its own work would be lost.
 // expect: sdepth: layer<Mixer, Ffn> takes one mixer and one feed-forward part
-// expect: parts_fit
 // expect: ffn_is_a_mixer|part_fault\)1
-// numbers: 3
+// numbers: parts_fit 3
 #include "formula.hpp"
 
 #ifdef TWIN

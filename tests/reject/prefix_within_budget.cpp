@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A prefix deeper than the whole budget.
 // expect: sdepth: a plan's prefix must lie within 0 and its active layers: change .prefix or .active
-// expect: prefix_within_budget
-// numbers: 28 4
+// numbers: prefix_within_budget 28 4
 #include "formula.hpp"
 #include "sdepth/planner.hpp"
 

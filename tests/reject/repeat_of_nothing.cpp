@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A repeat of nothing, inside a repeated block.
 // expect: sdepth: a repeat or loop needs at least one pass
-// expect: repeat_of_nothing
-// numbers: 3 0
+// numbers: repeat_of_nothing 3 0
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rotary phases on heads of an odd width.
 // expect: sdepth: rotary phases need an even head_dim: change it or set .rotary = false
-// expect: rotary_head_dim_is_even
-// numbers: 1 15
+// numbers: rotary_head_dim_is_even 1 15
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -5,7 +5,8 @@
 A case holds two programs, the rejected one and its accepted twin:
 
     // expect: <regular expression>      in the compiler's output; one or more lines
-    // numbers: 6 10 768                 the offending numbers, in this order on one line of the output
+    // numbers: rule 6 10 768            the offending numbers, in this order behind the rule's name (the function that
+                                         asserts) on one line of the output
     #ifdef TWIN
     ...                                  must compile without a warning
     #else
@@ -71,8 +72,11 @@ def parse(case):
     expected = [re.compile(m[1]) for m in (re.match(r"//\s*expect:\s*(.+?)\s*$", t) for t in lines) if m]
     for found in (re.match(r"//\s*numbers:\s*(.+?)\s*$", t) for t in lines):
         if found:
-            numbers = (rf"(?<![\w.]){re.escape(n)}(?:LL|L|U|UL|ULL)?(?!\w)" for n in found[1].split())
-            expected.append(re.compile(".*".join(numbers)))
+            name, *numbers = found[1].split()
+            if not name.isidentifier() or not numbers:
+                raise Malformed("needs a rule and its numbers in `// numbers:`")
+            numbers = (rf"(?<![\w.]){re.escape(n)}(?:LL|L|U|UL|ULL)?(?!\w)" for n in numbers)
+            expected.append(re.compile(".*".join((rf"\b{name}[<(]", *numbers))))
     if not expected:
         raise Malformed("has no `// expect:` line")
     where = [[i for i, t in enumerate(lines, 1) if t.split("//")[0].strip() == d] for d in ("#ifdef TWIN", "#else", "#endif")]

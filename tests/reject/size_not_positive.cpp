@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Heads left out of the sizes.
 // expect: sdepth: this size must be positive: set it in Dims or in the policy of the layer
-// expect: size_not_positive
 // expect: size_name::heads
-// numbers: 3
+// numbers: size_not_positive 3
 #include "formula.hpp"
 
 #ifdef TWIN

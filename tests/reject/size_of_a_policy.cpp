@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A policy's size that divides others must not be zero.
 // expect: sdepth: this size must be positive
-// expect: size_not_positive
-// numbers: 2
+// numbers: size_not_positive 2
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A sparse layer around a sparse layer.
 // expect: sdepth: sparse inside sparse: multiply the two sparsities into one
-// expect: sparse_in_sparse
-// numbers: 2 4 2
+// numbers: sparse_in_sparse 2 4 2
 #include "formula.hpp"
 
 #ifdef TWIN

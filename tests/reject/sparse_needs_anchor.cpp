@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sparse layers at the end, whose bias no anchor clears.
 // expect: sdepth: no anchor follows these sparse layers: add \+ dense, or set .clear_every or .bias = false
-// expect: sparse_needs_anchor
-// numbers: 8 4
+// numbers: sparse_needs_anchor 8 4
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // K of zero.
 // expect: sdepth: sparse<K> needs K of at least 1: the layer executes 1/K of the rows
-// expect: sparsity_at_least_one
-// numbers: 3 0
+// numbers: sparsity_at_least_one 3 0
 #include "formula.hpp"
 
 #ifdef TWIN

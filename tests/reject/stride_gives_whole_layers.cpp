@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Half a stride of five sparse layers is two and a half layers.
 // expect: sdepth: a planned block has stride x sparsity sparse layers: make it a positive whole number
-// expect: stride_gives_whole_layers
-// numbers: 5 2
+// numbers: stride_gives_whole_layers 5 2
 #include "formula.hpp"
 #include "sdepth/planner.hpp"
 

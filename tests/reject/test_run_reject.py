@@ -25,7 +25,7 @@ void late() {
 """
 TWIN = "static_assert(heads_divide_width<6, 12, 768>());"
 BAD = "static_assert(heads_divide_width<6, 10, 768>());"
-EXPECT = "// expect: sdepth: heads must divide\n// numbers: 6 10 768\n"
+EXPECT = "// expect: sdepth: heads must divide\n// numbers: heads_divide_width 6 10 768\n"
 
 
 class Script(unittest.TestCase):
@@ -60,11 +60,17 @@ class Script(unittest.TestCase):
         self.expect_outcome(1, "lacks /sdepth: another rule/", TWIN, BAD, expect="// expect: sdepth: another rule\n")
 
     def test_wrong_numbers_fail(self):
-        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 6 10 769\n")
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: heads_divide_width 6 10 769\n")
 
     def test_numbers_match_whole_and_in_order(self):
-        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 10 6\n")
-        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: 6 10 76\n")
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: heads_divide_width 10 6\n")
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: heads_divide_width 6 10 76\n")
+
+    def test_numbers_stand_behind_the_rule(self):
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: heads 6 10 768\n")
+        self.expect_outcome(1, "the output lacks", TWIN, BAD, expect="// numbers: late 6 10 768\n")
+        self.expect_outcome(2, "needs a rule", TWIN, BAD, expect="// numbers: 6 10 768\n")
+        self.expect_outcome(2, "needs a rule", TWIN, BAD, expect="// numbers: heads_divide_width\n")
 
     def test_broken_twin_fails(self):
         self.expect_outcome(1, "twin does not compile cleanly", BAD, BAD)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A block of two layers, repeated more often than a program can list.
 // expect: sdepth: the formula unrolls to too many runs: repeat single layers
-// expect: too_many_runs
-// numbers: 9000 8192
+// numbers: too_many_runs 9000 8192
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One expert, whose renormalised weight would be the constant 1.
 // expect: sdepth: one expert, renormalised, has the constant weight 1: set .renormalise = false
-// expect: top_one_not_renormalised
-// numbers: 2 4
+// numbers: top_one_not_renormalised 2 4
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A whole training program around a wrong formula: still the rule's one error.
 // expect: sdepth: heads must be a multiple of kv_heads
-// expect: kv_heads_divide_heads
-// numbers: 1 5 2
+// numbers: kv_heads_divide_heads 1 5 2
 #include <atomic>
 #include <string>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A user's layer of another width than the model's.
 // expect: sdepth: the width of this layer must be Dims::width: make them equal
-// expect: widths_agree
-// numbers: 2 32 64
+// numbers: widths_agree 2 32 64
 #include "formula.hpp"
 
 struct Pool : layer_base {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An attention window below zero.
 // expect: sdepth: a window or slot bound must not be negative: 0 means all
-// expect: window_not_negative
-// numbers: 2 -8
+// numbers: window_not_negative 2 -8
 #include "formula.hpp"
 
 #ifdef TWIN

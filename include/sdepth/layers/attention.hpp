@@ -73,9 +73,12 @@ struct Attention {
         return detail::first_broken(
             require_size(d.heads, size_name::heads), require_size(d.head_dim, size_name::head_dim),
             require_size(d.kv(), size_name::kv_heads),
-            require(d.kv() > 0 && d.heads % d.kv() == 0, rule::kv_heads_divide_heads, d.heads, d.kv()),
+            require(detail::divides(d.kv(), d.heads), rule::kv_heads_divide_heads, d.heads, d.kv()),
             require(!P.rotary || d.head_dim % 2 == 0, rule::rotary_head_dim_is_even, d.head_dim),
-            require(P.window >= 0, rule::window_not_negative, P.window));
+            require(P.window >= 0, rule::window_not_negative, P.window),
+            detail::require_bound(P.window, size_name::window),
+            P.rotary ? detail::require_positive(policy_name::rotary_base, P.rotary_base) : verdict{},
+            P.norm != qk_norm::none ? detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon) : verdict{});
     }
 
     template <class Sink>

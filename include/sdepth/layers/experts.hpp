@@ -49,13 +49,20 @@ struct Experts {
     }
     static constexpr verdict check(const Dims& d) {
         using detail::require;
-        return detail::first_broken(
-            require(1 <= K && K <= E, rule::experts_within_range, K, E),
-            require(K != 1 || !constant_alone, rule::top_one_not_renormalised, E),
-            require(P.capacity >= 0, rule::capacity_not_negative, E),
-            detail::require_size(d.expert_ffn, size_name::expert_ffn),
-            require(P.shared >= 0 && shared_width(d) > 0, rule::size_not_positive,
-                    static_cast<long long>(size_name::shared_ffn), P.shared < 0 ? P.shared : shared_width(d)));
+        using detail::require_not_negative;
+        using detail::require_size;
+        return detail::first_broken(require(1 <= K && K <= E, rule::experts_within_range, K, E),
+                                    detail::require_bound(E, size_name::experts),
+                                    require(K != 1 || !constant_alone, rule::top_one_not_renormalised, E),
+                                    require_size(d.expert_ffn, size_name::expert_ffn),
+                                    require_not_negative(policy_name::shared, static_cast<double>(P.shared)),
+                                    detail::require_bound(P.shared, size_name::shared_experts),
+                                    require_size(shared_width(d), size_name::shared_ffn),
+                                    detail::require_up_to(largest_capacity, policy_name::capacity, P.capacity),
+                                    detail::require_positive(policy_name::weight_scale, P.weight_scale),
+                                    require_not_negative(policy_name::steering_step, P.steering_step),
+                                    require_not_negative(policy_name::loss_weight, P.loss_weight),
+                                    require_not_negative(policy_name::z_loss_weight, P.z_loss_weight));
     }
 
     template <class Sink>
@@ -92,6 +99,8 @@ struct Experts {
     }
 
   private:
+    // Times the rows of a micro-batch it still fits a whole number.
+    static constexpr double largest_capacity = 1 << 20;
     // The weight of a single choice is 1 whatever its logit, so the router would learn nothing.
     static constexpr bool constant_alone =
         P.renormalise || (P.score == expert_score::softmax && P.order == score_order::choose_then_score);

@@ -81,7 +81,8 @@ struct DepthAttention {
     }
     static constexpr verdict check(const Dims& d) {
         return detail::first_broken(attention::check(d),
-                                    detail::require(P.slots >= 0, rule::window_not_negative, P.slots));
+                                    detail::require(P.slots >= 0, rule::window_not_negative, P.slots),
+                                    detail::require_bound(P.slots, size_name::slots));
     }
 
     template <class Sink>

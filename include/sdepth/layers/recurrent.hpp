@@ -94,7 +94,7 @@ struct Mamba {
         rows.add(matrix("mixer.in_proj.weight", role::input, 2 * inner, d.width));
         rows.add(detail::depthwise("mixer.conv1d.weight", inner, P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, inner, {init_kind::zeros, 0}));
-        rows.add(matrix("mixer.x_proj.weight", role::input, rank + 2 * P.state, inner));
+        rows.add(matrix("mixer.x_proj.weight", role::input, rank + P.state + P.state, inner));
         rows.add(matrix("mixer.dt_proj.weight", role::input, inner, rank));
         rows.add(vector("mixer.dt_proj.bias", role::bias, inner, {init_kind::step_bias, 1e-3}));
         rows.add(detail::transition("mixer.A_log", inner, P.state, {init_kind::log_counting, 0}));
@@ -106,10 +106,11 @@ struct Mamba {
     static constexpr state_size state(const Dims& d) {
         return {.recurrent = channels(d) * P.state, .conv_channels = channels(d), .conv_width = P.conv};
     }
-    static constexpr verdict check(const Dims&) {
+    static constexpr verdict check(const Dims& d) {
         using detail::require_size;
         return detail::first_broken(require_size(P.state, size_name::state), require_size(P.conv, size_name::conv),
-                                    require_size(P.expand, size_name::expand));
+                                    require_size(P.expand, size_name::expand),
+                                    require_size(step_rank(d), size_name::step_rank));
     }
 
     template <class Sink>
@@ -144,7 +145,7 @@ struct Mamba2 {
 
     static constexpr long long channels(const Dims& d) { return P.expand * d.width; }
     static constexpr long long heads(const Dims& d) { return channels(d) / P.head_dim; }
-    static constexpr long long conv_channels(const Dims& d) { return channels(d) + 2 * P.groups * P.state; }
+    static constexpr long long conv_channels(const Dims& d) { return channels(d) + inputs(P.groups, P.state); }
 
     static constexpr tensor_rows tensors(const Dims& d) {
         const long long inner = channels(d);
@@ -166,14 +167,14 @@ struct Mamba2 {
     static constexpr verdict check(const Dims& d) {
         using detail::require;
         using detail::require_size;
-        return detail::first_broken(require_size(P.state, size_name::state), require_size(P.conv, size_name::conv),
-                                    require_size(P.expand, size_name::expand),
-                                    require_size(P.head_dim, size_name::head_dim),
-                                    require_size(P.groups, size_name::heads),
-                                    require(P.head_dim > 0 && channels(d) % P.head_dim == 0,
-                                            rule::channels_divide_heads, channels(d), P.head_dim),
-                                    require(P.head_dim > 0 && P.groups > 0 && heads(d) % P.groups == 0,
-                                            rule::channels_divide_heads, P.head_dim > 0 ? heads(d) : 0, P.groups));
+        const verdict sizes = detail::first_broken(
+            require_size(P.state, size_name::state), require_size(P.conv, size_name::conv),
+            require_size(P.expand, size_name::expand), require_size(P.head_dim, size_name::head_dim),
+            require_size(P.groups, size_name::groups));
+        if (!sizes.ok()) return sizes;  // what follows divides by them
+        return detail::first_broken(
+            require(detail::divides(P.head_dim, channels(d)), rule::channels_divide_heads, channels(d), P.head_dim),
+            require(detail::divides(P.groups, heads(d)), rule::channels_divide_heads, heads(d), P.groups));
     }
 
     template <class Sink>
@@ -188,6 +189,10 @@ struct Mamba2 {
         sink.function("output norm epsilon", norm_epsilon);
         detail::describe_reset(sink);
     }
+
+  private:
+    // B and C. By parameters, or compilers warn of sizes that the check refuses.
+    static constexpr long long inputs(long long groups, long long states) { return 2 * groups * states; }
 };
 
 /// Feature map of linear attention.
@@ -244,8 +249,9 @@ struct LinearAttention {
     static constexpr verdict check(const Dims& d) {
         using detail::require_size;
         return detail::first_broken(require_size(heads(d), size_name::heads),
-                                    require_size(key_dim(d), size_name::head_dim),
-                                    require_size(value_dim(d), size_name::head_dim));
+                                    require_size(key_dim(d), size_name::key_dim),
+                                    require_size(value_dim(d), size_name::value_dim),
+                                    detail::require_positive(policy_name::epsilon, P.epsilon));
     }
 
     template <class Sink>
@@ -316,10 +322,11 @@ struct GatedDelta {
     static constexpr verdict check(const Dims& d) {
         using detail::require_size;
         return detail::first_broken(
-            require_size(heads(d), size_name::heads), require_size(key_dim(d), size_name::head_dim),
-            require_size(value_dim(d), size_name::head_dim), require_size(P.conv, size_name::conv),
-            detail::require(heads(d) > 0 && value_heads(d) > 0 && value_heads(d) % heads(d) == 0,
-                            rule::channels_divide_heads, value_heads(d), heads(d)));
+            require_size(heads(d), size_name::heads), require_size(key_dim(d), size_name::key_dim),
+            require_size(value_dim(d), size_name::value_dim), require_size(value_heads(d), size_name::value_heads),
+            require_size(P.conv, size_name::conv),
+            detail::require(detail::divides(heads(d), value_heads(d)), rule::channels_divide_heads, value_heads(d),
+                            heads(d)));
     }
 
     template <class Sink>

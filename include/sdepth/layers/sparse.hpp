@@ -84,6 +84,8 @@ struct Sparse : layer_base {
     static constexpr bool has_mixer = L::has_mixer;
     static constexpr bool has_ffn = L::has_ffn;
     static constexpr bool causal = L::causal;  // evaluation routes by threshold, token by token
+    static constexpr bool waits_for_anchor = P.bias && P.clear_every == 0;
+    static constexpr bool chooses_by_document = P.scope == selection_scope::document;
 
     static constexpr long long inner_sparsity = [] {
         if constexpr (requires { L::sparsity; }) {
@@ -123,11 +125,12 @@ struct Sparse : layer_base {
     static constexpr state_size state(const Dims& d) { return L::state(d); }
     static constexpr verdict check(const Dims& d) {
         using detail::require;
-        return detail::first_broken(
-            require(K >= 1, rule::sparsity_at_least_one, K),
-            require(inner_sparsity == 0, rule::sparse_in_sparse, K, inner_sparsity),
-            require(P.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K),
-            L::check(d));
+        const verdict inner_layer = L::check(d);
+        const verdict own = detail::first_broken(
+            require(K >= 1, rule::sparsity_at_least_one, K), detail::require_bound(K, size_name::sparsity),
+            require(inner_sparsity == 0, rule::sparse_in_sparse, K, inner_sparsity), check_policy(), inner_layer);
+        if (!own.ok()) return own;  // the state below is of good sizes only
+        return require(P.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K);
     }
 
     template <class Sink>
@@ -165,6 +168,19 @@ struct Sparse : layer_base {
         } else {
             return detail::wrong_inner_layer<Other>();
         }
+    }
+
+  private:
+    // A negative tau or increment would draw tokens to where they have been: the reverse of balancing (Eq. 8).
+    static constexpr verdict check_policy() {
+        using detail::require_not_negative;
+        return detail::first_broken(
+            require_not_negative(policy_name::tau, P.tau), require_not_negative(policy_name::increment, P.increment),
+            require_not_negative(policy_name::clear_every, static_cast<double>(P.clear_every)),
+            detail::require_policy(-detail::largest_policy <= P.scale_start && P.scale_start <= detail::largest_policy,
+                                   policy_name::scale_start, P.scale_start),
+            require_not_negative(policy_name::loss_weight, P.loss_weight),
+            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate));
     }
 };
 

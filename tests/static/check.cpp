@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Bounds of every size and range of every number that a user gives: one step beyond is the rule that names it, at the
+// layer that has it, whatever the product with the other sizes would be.
+#include "sdepth/check.hpp"
+
+#include <limits>
+
+#include "sdepth/sdepth.hpp"
+
+namespace {
+
+using namespace sdepth;
+using namespace sdepth::literals;
+
+constexpr Dims small{
+    .width = 64, .head_dim = 16, .heads = 4, .kv_heads = 2, .ffn = 128, .expert_ffn = 32, .vocab = 256};
+constexpr Dims with(long long Dims::*size, long long value) {
+    Dims d = small;
+    d.*size = value;
+    return d;
+}
+
+constexpr bool breaks(verdict v, rule r, long long layer, long long a = 0, long long b = 0) {
+    return v.broken == r && v.layer == layer && v.a == a && v.b == b;
+}
+constexpr long long huge = 1LL << 62;
+template <class L>
+using second = Stack<Dense, L>;
+
+// ---- sizes of Dims --------------------------------------------------------------------------------------------------
+
+// With every layer kind that takes the size: the largest value passes, a larger one is named at its layer.
+template <auto formula>
+constexpr bool bounded(long long Dims::*size, size_name name, long long layer) {
+    using P = std::remove_cvref_t<decltype(formula)>;
+    for (const long long value : {largest_size(name) + 1, 4'000'000'000LL, 1LL << 62, count::largest}) {
+        if (!breaks(check<P>(with(size, value)), rule::size_too_large, layer, static_cast<long long>(name), value)) {
+            return false;
+        }
+    }
+    for (const long long value : {0LL, -1LL, -count::largest - 1}) {
+        if (size == &Dims::kv_heads && value == 0) continue;  // as many as query heads
+        if (!breaks(check<P>(with(size, value)), rule::size_not_positive, layer, static_cast<long long>(name), value)) {
+            return false;
+        }
+    }
+    return check<P>(with(size, largest_size(name))).ok();
+}
+constexpr auto after_mamba = mamba * 2_c + dense;
+static_assert(bounded<after_mamba>(&Dims::width, size_name::width, 0));
+static_assert(bounded<after_mamba>(&Dims::vocab, size_name::vocab, 0));
+static_assert(bounded<after_mamba>(&Dims::head_dim, size_name::head_dim, 3));
+static_assert(bounded<after_mamba>(&Dims::heads, size_name::heads, 3));
+static_assert(bounded<after_mamba>(&Dims::ffn, size_name::ffn, 3));
+static_assert(bounded<mamba + moe<4, 2>>(&Dims::expert_ffn, size_name::expert_ffn, 2));
+static_assert(breaks(check<Dense>(with(&Dims::kv_heads, -1)), rule::size_not_positive, 1,
+                     static_cast<long long>(size_name::kv_heads), -1));
+static_assert(breaks(check<Dense>(with(&Dims::kv_heads, 1LL << 62)), rule::size_too_large, 1,
+                     static_cast<long long>(size_name::kv_heads), 1LL << 62));
+
+constexpr Dims largest_attention = [] {
+    Dims d = with(&Dims::width, 1 << 20);
+    d.heads = d.kv_heads = d.head_dim = 1 << 20;
+    return d;
+}();
+static_assert(check<Dense>(largest_attention).ok(), "6 x 2^60 parameters");
+static_assert(breaks(check<Repeat<Dense, 2>>(largest_attention), rule::counts_fit, 0, count::largest));
+
+// A size that no layer of ours reads is bounded too, for a layer of a user's may multiply it; it is about no layer.
+static_assert(breaks(check<std::remove_const_t<decltype(mamba)>>(with(&Dims::heads, 1LL << 62)), rule::size_too_large,
+                     0, static_cast<long long>(size_name::heads), 1LL << 62));
+
+// Counts of layers that overflow only together.
+static_assert(breaks(check<Stack<Repeat<Sparse<2>, huge>, Repeat<Sparse<3>, huge>, Dense>>(small), rule::counts_fit, 0,
+                     count::largest));
+
+// ---- sizes of policies ----------------------------------------------------------------------------------------------
+
+template <class L>
+constexpr bool too_large(size_name name, long long value) {
+    return breaks(check<second<L>>(small), rule::size_too_large, 2, static_cast<long long>(name), value);
+}
+template <class L>
+constexpr bool not_positive(size_name name, long long value) {
+    return breaks(check<second<L>>(small), rule::size_not_positive, 2, static_cast<long long>(name), value);
+}
+template <class Mixer>
+using mixes = Block<Mixer, None>;
+
+static_assert(too_large<mixes<S4<s4_policy{.state = huge}>>>(size_name::state, huge));
+static_assert(too_large<mixes<Mamba<mamba_policy{.state = huge}>>>(size_name::state, huge));
+static_assert(too_large<mixes<Mamba<mamba_policy{.conv = huge}>>>(size_name::conv, huge));
+static_assert(too_large<mixes<Mamba<mamba_policy{.expand = 1LL << 60}>>>(size_name::expand, 1LL << 60));
+static_assert(too_large<mixes<Mamba<mamba_policy{.step_rank = huge}>>>(size_name::step_rank, huge));
+static_assert(not_positive<mixes<Mamba<mamba_policy{.step_rank = -1}>>>(size_name::step_rank, -1));
+static_assert(too_large<mixes<Mamba2<mamba2_policy{.state = huge}>>>(size_name::state, huge));
+static_assert(too_large<mixes<Mamba2<mamba2_policy{.conv = huge}>>>(size_name::conv, huge));
+static_assert(too_large<mixes<Mamba2<mamba2_policy{.expand = huge}>>>(size_name::expand, huge));
+static_assert(too_large<mixes<Mamba2<mamba2_policy{.head_dim = huge}>>>(size_name::head_dim, huge));
+static_assert(too_large<mixes<Mamba2<mamba2_policy{.groups = huge}>>>(size_name::groups, huge));
+static_assert(not_positive<mixes<Mamba2<mamba2_policy{.groups = 0}>>>(size_name::groups, 0));
+static_assert(not_positive<mixes<Mamba2<mamba2_policy{.head_dim = -1}>>>(size_name::head_dim, -1));
+static_assert(too_large<mixes<LinearAttention<linear_attention_policy{.heads = huge}>>>(size_name::heads, huge));
+static_assert(too_large<mixes<LinearAttention<linear_attention_policy{.key_dim = huge}>>>(size_name::key_dim, huge));
+static_assert(too_large<mixes<LinearAttention<linear_attention_policy{.value_dim = huge}>>>(size_name::value_dim,
+                                                                                            huge));
+static_assert(not_positive<mixes<LinearAttention<linear_attention_policy{.key_dim = -2}>>>(size_name::key_dim, -2));
+static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.heads = huge}>>>(size_name::heads, huge));
+static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.value_heads = huge}>>>(size_name::value_heads, huge));
+static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.key_dim = huge}>>>(size_name::key_dim, huge));
+static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.value_dim = huge}>>>(size_name::value_dim, huge));
+static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.conv = huge}>>>(size_name::conv, huge));
+static_assert(not_positive<mixes<GatedDelta<gated_delta_policy{.value_heads = -4}>>>(size_name::value_heads, -4));
+static_assert(not_positive<mixes<GatedDelta<gated_delta_policy{.value_dim = -4}>>>(size_name::value_dim, -4));
+static_assert(too_large<mixes<Attention<attention_policy{.window = huge}>>>(size_name::window, huge));
+static_assert(too_large<mixes<DepthAttention<moda_policy{.slots = huge}>>>(size_name::slots, huge));
+static_assert(too_large<Block<None, Experts<huge, 2>>>(size_name::experts, huge));
+static_assert(too_large<Block<None, Experts<4, 2, moe_policy{.shared = huge}>>>(size_name::shared_experts, huge));
+static_assert(too_large<Block<None, Experts<4, 2, moe_policy{.shared_ffn = huge}>>>(size_name::shared_ffn, huge));
+static_assert(not_positive<Block<None, Experts<4, 2, moe_policy{.shared_ffn = -1}>>>(size_name::shared_ffn, -1));
+static_assert(too_large<Sparse<huge>>(size_name::sparsity, huge));
+static_assert(too_large<Sparse<2, mixes<S4<s4_policy{.state = huge}>>>>(size_name::state, huge), "of an inner layer");
+
+// The largest recurrent states still multiply.
+static_assert(check<mixes<GatedDelta<gated_delta_policy{.heads = 1 << 20, .key_dim = 1 << 20, .value_dim = 1 << 19}>>>(
+                  with(&Dims::width, 1))
+                  .ok());
+
+// ---- numbers of policies --------------------------------------------------------------------------------------------
+
+template <class L>
+constexpr bool out_of_range(policy_name name, long long millionths) {
+    return breaks(check<second<L>>(small), rule::policy_within_range, 2, static_cast<long long>(name), millionths);
+}
+template <class L>
+constexpr bool fine = check<Stack<L, Dense>>(small).ok();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+template <attention_policy P>
+using attends = mixes<Attention<P>>;
+static_assert(out_of_range<attends<attention_policy{.rotary_base = 0}>>(policy_name::rotary_base, 0));
+static_assert(out_of_range<attends<attention_policy{.rotary_base = -1e4}>>(policy_name::rotary_base, -10'000'000'000));
+static_assert(fine<attends<attention_policy{.rotary = false, .rotary_base = 0}>>, "nobody reads it");
+static_assert(out_of_range<attends<attention_policy{.norm_epsilon = -0.5}>>(policy_name::norm_epsilon, -500'000));
+static_assert(fine<attends<attention_policy{.norm = qk_norm::none, .norm_epsilon = 0}>>);
+static_assert(out_of_range<Block<Attention<>, SwiGLU<>, block_policy{.norm_epsilon = 0}>>(policy_name::norm_epsilon,
+                                                                                          0));
+static_assert(out_of_range<mixes<LinearAttention<linear_attention_policy{.epsilon = -1}>>>(policy_name::epsilon,
+                                                                                           -1'000'000));
+
+template <sparse_policy P>
+using skips = Sparse<4, Dense, P>;
+static_assert(out_of_range<skips<sparse_policy{.tau = -1}>>(policy_name::tau, -1'000'000));
+static_assert(out_of_range<skips<sparse_policy{.tau = not_a_number}>>(policy_name::tau, -1));
+static_assert(fine<skips<sparse_policy{.scale_start = -1, .tau = 0, .increment = 0}>>);
+static_assert(out_of_range<skips<sparse_policy{.increment = -0.25}>>(policy_name::increment, -250'000));
+static_assert(out_of_range<skips<sparse_policy{.clear_every = -3}>>(policy_name::clear_every, -3'000'000));
+static_assert(out_of_range<skips<sparse_policy{.scale_start = infinite}>>(policy_name::scale_start,
+                                                                          9'000'000'000'000'000'000));
+static_assert(out_of_range<skips<sparse_policy{.loss_weight = -1e-2}>>(policy_name::loss_weight, -10'000));
+static_assert(out_of_range<skips<sparse_policy{.cut_rate = -0.5}>>(policy_name::cut_rate, -500'000));
+static_assert(out_of_range<skips<sparse_policy{.cut_rate = 1.5}>>(policy_name::cut_rate, 1'500'000));
+static_assert(fine<skips<sparse_policy{.loss_weight = 0, .cut_rate = 0}>> && fine<skips<sparse_policy{.cut_rate = 1}>>);
+
+template <moe_policy P>
+using routes = Block<Attention<>, Experts<4, 2, P>>;
+static_assert(out_of_range<routes<moe_policy{.weight_scale = 0}>>(policy_name::weight_scale, 0));
+static_assert(out_of_range<routes<moe_policy{.shared = -2}>>(policy_name::shared, -2'000'000));
+static_assert(out_of_range<routes<moe_policy{.steering_step = -1}>>(policy_name::steering_step, -1'000'000));
+static_assert(out_of_range<routes<moe_policy{.loss_weight = -1}>>(policy_name::loss_weight, -1'000'000));
+static_assert(out_of_range<routes<moe_policy{.z_loss_weight = -1}>>(policy_name::z_loss_weight, -1'000'000));
+static_assert(out_of_range<routes<moe_policy{.capacity = -1}>>(policy_name::capacity, -1'000'000));
+static_assert(out_of_range<routes<moe_policy{.capacity = 1e12}>>(policy_name::capacity, 1'000'000'000'000'000'000));
+static_assert(out_of_range<routes<moe_policy{.capacity = not_a_number}>>(policy_name::capacity, -1));
+static_assert(fine<routes<moe_policy{.steering_step = 0, .loss_weight = 0, .capacity = 0}>>);
+
+// ---- tensors of a layer ---------------------------------------------------------------------------------------------
+
+constexpr tensor_rows rows_of(int size) {
+    tensor_rows rows;
+    for (int i = 0; i < size; ++i) rows.add(matrix("weight", role::output, 1, 1));
+    return rows;
+}
+constexpr tensor_rows joined(int a, int b) {
+    tensor_rows rows = rows_of(a);
+    rows.add(rows_of(b));
+    return rows;
+}
+static_assert(rows_of(32).size == 32 && rows_of(32).kept() == 32 && rows_of(40).size == 40 && rows_of(40).kept() == 32);
+static_assert(joined(20, 12).size == 32 && joined(20, 40).size == 60 && joined(40, 20).size == 60);
+
+}  // namespace
