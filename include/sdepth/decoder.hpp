@@ -37,6 +37,7 @@ struct decoding_memory {
     int* key_positions = nullptr;  // [B, L]
     std::byte* layer = nullptr;    // buffers of one layer at a time
     std::byte* state = nullptr;    // states of all layers
+    std::byte* workspace = nullptr;
 
     static constexpr Run run_sizes = detail::decoding_run<M>(R);
     template <class L>
@@ -67,6 +68,7 @@ struct decoding_memory {
         take(key_positions, R.batch * R.seq);
         take(layer, plan<M, B, R>::evaluation_bytes);
         take(state, state_bytes);
+        take(workspace, B::workspace_bytes(M::dims, R));
     }
 };
 
@@ -193,6 +195,7 @@ class decoder {
 
     void pass(const std::vector<int>& tokens, const std::vector<int>& live) {
         const batch_memory<M, B>& m = memory_.batch;
+        backend_.use_workspace(memory_.workspace);
         write(backend_, m.tokens, tokens.data(), static_cast<long long>(tokens.size()));
         write(backend_, m.live, live.data(), R.batch);
         write(backend_, memory_.start, length_.data(), R.batch);

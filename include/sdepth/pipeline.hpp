@@ -36,6 +36,11 @@ struct step_totals {
 
 enum class optimiser { adamw, muon };
 
+/// For `pipeline::evaluate` where nobody looks at single layers.
+struct unobserved {
+    void operator()(const auto&...) const {}
+};
+
 /// One update of the weights.
 struct update_settings {
     optimiser kind = optimiser::adamw;
@@ -46,6 +51,8 @@ struct update_settings {
     double decay = 0.1;
     double clip = 1;     ///< largest norm of all gradients together; 0 = no clipping
     long long step = 1;  ///< counted from 1
+
+    friend bool operator==(const update_settings&, const update_settings&) = default;
 };
 
 /// Losses of a step. The language loss and every auxiliary loss stand apart.
@@ -83,6 +90,7 @@ class pipeline {
         carver batch(base + memory_plan::parameter_bytes);
         batch_.carve(batch, R);
         layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes;
+        workspace_ = layers_ + memory_plan::layer_region_bytes;
 
         clear(backend_, parameters_.weights, tensor_table<M>.elements);
         if (parameters_.has_copies) clear(backend_, parameters_.master, tensor_table<M>.elements);
@@ -91,6 +99,7 @@ class pipeline {
         std::vector<int> rows(static_cast<std::size_t>(R.batch * R.seq));
         for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i % static_cast<std::size_t>(R.seq));
         write(backend_, batch_.every_row, rows.data(), static_cast<long long>(rows.size()));
+        clear(backend_, batch_.scalars, 1);
         clear_sums();
     }
     pipeline(const pipeline&) = delete;
@@ -98,6 +107,8 @@ class pipeline {
 
     const parameter_memory<M, B>& parameters() const { return parameters_; }
     B& backend() { return backend_; }
+    /// Memory that was taken, all of it.
+    std::size_t bytes() const { return arena_.bytes(); }
 
     /// First values of every tensor.
     void initialise(std::uint64_t seed) {
@@ -114,46 +125,67 @@ class pipeline {
     /// Forward and backward of one micro-batch: adds to gradients and sums.
     void accumulate(const batch_view& batch, const step_totals& totals) {
         load(batch);
-        embed();
-        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch);
-        head(1.0 / static_cast<double>(totals.targets), true);
-        norm_backward();
-        for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, batch, totals);
-        backend_.embed_backward(
-            {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
+        backend_.repeat(accumulation_, key_of(batch, selection_rule::top, totals), [&] {
+            embed();
+            for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch);
+            head(1.0 / static_cast<double>(totals.targets), true);
+            norm_backward();
+            for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, batch, totals);
+            backend_.embed_backward(
+                {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
+        });
     }
 
-    /// Losses of the micro-batches since the last call; the weights follow the gradients, which then start from zero.
-    /// Throws sdepth::error, and changes no weight, if a gradient is not finite.
-    step_losses update(const update_settings& settings, const step_totals& totals) {
-        step_losses losses = this->losses(totals);
+    /// The weights follow the gradients of the micro-batches since the last call; gradients and sums then start from
+    /// zero. If a gradient or the loss is not finite, no weight changes, then or in later steps, until `last_losses`
+    /// has said so. Nothing here waits for the backend.
+    void advance(const update_settings& settings) {
+        backend_.use_workspace(workspace_);
         const update_inputs inputs{settings.rate, settings.step};
         write(backend_, batch_.inputs, &inputs, 1);
-        backend_.squares({.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.squares});
-        backend_.begin_update({.beta1 = settings.beta1,
-                               .beta2 = settings.beta2,
-                               .clip = settings.clip,
-                               .inputs = batch_.inputs,
-                               .squares = batch_.squares,
-                               .loss = batch_.loss,
-                               .scalars = batch_.scalars});
-        for (const table_row& row : tensor_table<M>.rows) {
-            if (row.tensor.trained) update_tensors(row, settings);
-        }
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            if (M::runs[r].weights != static_cast<int>(r)) continue;
-            track_cuts(r);
-            steer_experts(r);
-        }
+        update_settings key = settings;  // what does not come through the inputs
+        key.rate = 0;
+        key.step = 0;
+        backend_.repeat(update_, key, [&] {
+            backend_.squares(
+                {.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.sums.squares});
+            backend_.begin_update({.beta1 = settings.beta1,
+                                   .beta2 = settings.beta2,
+                                   .clip = settings.clip,
+                                   .inputs = batch_.inputs,
+                                   .squares = batch_.sums.squares,
+                                   .loss = batch_.sums.loss,
+                                   .scalars = batch_.scalars});
+            for (const table_row& row : tensor_table<M>.rows) {
+                if (row.tensor.trained) update_tensors(row, settings);
+            }
+            for (std::size_t r = 0; r < M::runs.size(); ++r) {
+                if (M::runs[r].weights != static_cast<int>(r)) continue;
+                track_cuts(r);
+                steer_experts(r);
+            }
+            backend_.copy(batch_.last.loss, batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
+            discard();
+        });
+    }
+    /// Losses of the step before the last `advance`, for `totals` as in that step. Throws sdepth::error if a loss or
+    /// gradient since the last call was not finite.
+    step_losses last_losses(const step_totals& totals) {
         update_scalars scalars;
         read(backend_, &scalars, batch_.scalars, 1);
-        losses.gradient_norm = scalars.norm;
-        if (scalars.finite == 0) {
-            throw error("step " + std::to_string(settings.step) +
+        if (scalars.bad_step != 0) {
+            clear(backend_, batch_.scalars, 1);
+            throw error("step " + std::to_string(scalars.bad_step) +
                         ": loss or gradient is not finite; no weight was changed: lower the learning rate");
         }
-        discard();
+        step_losses losses = losses_of(batch_.last, totals);
+        losses.gradient_norm = scalars.norm;
         return losses;
+    }
+    /// Both.
+    step_losses update(const update_settings& settings, const step_totals& totals) {
+        advance(settings);
+        return last_losses(totals);
     }
     /// Calls f(layer number from 0, its buffers, rows of ids a sequence) for each sparse layer of the last micro-batch.
     template <class F>
@@ -190,48 +222,9 @@ class pipeline {
         }
     }
     /// Losses of the micro-batches so far.
-    step_losses losses(const step_totals& totals) {
-        step_losses sum;
-        read(backend_, &sum.language, batch_.loss, 1);
-        sum.language /= static_cast<double>(totals.targets);
-        std::vector<double> routing(static_cast<std::size_t>(sparse_layers<M>));
-        read(backend_, routing.data(), batch_.route_loss, sparse_layers<M>);
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-                if constexpr (layer_pass<L>::is_sparse) {
-                    for (long long i = 0; i < M::runs[r].times; ++i) {
-                        const double mean = routing[static_cast<std::size_t>(sparse_before[r] + i)] /
-                                            (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
-                        sum.routing += mean;
-                        sum.weighted_routing += layer_pass<L>::policy.loss_weight * mean;
-                    }
-                }
-            });
-        }
-        add_expert_losses(sum, totals);
-        sum.experts = expert_loads();
-        return sum;
-    }
+    step_losses losses(const step_totals& totals) { return losses_of(batch_.sums, totals); }
     /// Choices of the micro-batches so far, of each expert layer that has its own weights.
-    std::vector<expert_load> expert_loads() {
-        std::vector<expert_load> all;
-        for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t r, long long i, long long at) {
-            expert_load& layer = all.emplace_back();
-            long long counts[3];
-            double sums[3];
-            read(backend_, counts, batch_.expert_counts + 3 * at, 3);
-            read(backend_, sums, batch_.expert_sums + 3 * at, 3);
-            layer.layer = M::runs[r].first + i;
-            layer.load.resize(static_cast<std::size_t>(F::experts));
-            read(backend_, layer.load.data(), batch_.expert_load + experts_before[r].experts + i * F::experts,
-                 F::experts);
-            layer.rows = counts[0];
-            layer.dropped = counts[1];
-            layer.moved = counts[2];
-            layer.entropy = counts[0] > 0 ? sums[2] / static_cast<double>(counts[0]) : 0;
-        });
-        return all;
-    }
+    std::vector<expert_load> expert_loads() { return host_sums(backend_, batch_.sums).expert_loads(); }
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
         clear(backend_, parameters_.gradients, tensor_table<M>.elements);
@@ -248,9 +241,7 @@ class pipeline {
         static_assert(require_causal<M>());
         return language_loss(batch, rule, observe, loads);
     }
-    double evaluate(const batch_view& batch, selection_rule rule) {
-        return evaluate(batch, rule, [](auto&&...) {});
-    }
+    double evaluate(const batch_view& batch, selection_rule rule) { return evaluate(batch, rule, unobserved{}); }
     /// The same for a model whose routers see the future: the loss of a prediction that nobody could have made in time.
     template <class Observe>
     double evaluate_non_causal(const batch_view& batch, Observe observe, std::vector<expert_load>* loads = nullptr) {
@@ -261,10 +252,11 @@ class pipeline {
     /// Logits of every row, [B, L, V] in host memory, under the causal rule.
     std::vector<typename B::precision::activation> logits(const batch_view& batch) {
         static_assert(require_causal<M>());
-        forward_only(batch, selection_rule::threshold, [](auto&&...) {});
+        load(batch);
+        forward_only(batch, selection_rule::threshold, unobserved{});
         final_norm();
         std::vector<typename B::precision::activation> out(static_cast<std::size_t>(R.batch * R.seq * M::dims.vocab));
-        constexpr int chunk = detail::logit_rows(R);
+        constexpr int chunk = detail::logit_rows<B>(R);
         for (long long first = 0; first < R.batch * R.seq; first += chunk) {
             const long long left = R.batch * R.seq - first;
             const int rows = static_cast<int>(left < chunk ? left : chunk);
@@ -281,6 +273,97 @@ class pipeline {
     }
 
   private:
+    // Sums in host memory.
+    class host_sums {
+      public:
+        host_sums(B& backend, const step_sums<M>& from) : room_(static_cast<std::size_t>(step_sums_bytes<M>)) {
+            backend.from_device(room_.data(), from.loss, room_.size());
+            carver take(room_.data());
+            at_.carve(take);
+        }
+        double language() const { return *at_.loss; }
+        step_losses losses(const step_totals& totals) const {
+            step_losses sum;
+            sum.language = *at_.loss / static_cast<double>(totals.targets);
+            add_routing(sum, totals);
+            add_experts(sum, totals);
+            sum.experts = expert_loads();
+            return sum;
+        }
+        std::vector<expert_load> expert_loads() const {
+            std::vector<expert_load> all;
+            for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t r, long long i, long long at) {
+                expert_load& layer = all.emplace_back();
+                const long long* counts = at_.expert_counts + 3 * at;
+                const long long* load = at_.expert_load + experts_before[r].experts + i * F::experts;
+                layer.layer = M::runs[r].first + i;
+                layer.load.assign(load, load + F::experts);
+                layer.rows = counts[0];
+                layer.dropped = counts[1];
+                layer.moved = counts[2];
+                layer.entropy = counts[0] > 0 ? at_.expert_sums[3 * at + 2] / static_cast<double>(counts[0]) : 0;
+            });
+            return all;
+        }
+
+      private:
+        void add_routing(step_losses& sum, const step_totals& totals) const {
+            for (std::size_t r = 0; r < M::runs.size(); ++r) {
+                visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                    if constexpr (layer_pass<L>::is_sparse) {
+                        for (long long i = 0; i < M::runs[r].times; ++i) {
+                            const double mean =
+                                at_.route_loss[sparse_before[r] + i] /
+                                (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
+                            sum.routing += mean;
+                            sum.weighted_routing += layer_pass<L>::policy.loss_weight * mean;
+                        }
+                    }
+                });
+            }
+        }
+        void add_experts(step_losses& sum, const step_totals& totals) const {
+            const auto rows = static_cast<double>(totals.rows);
+            for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t, long long, long long at) {
+                const double* sums = at_.expert_sums + 3 * at;
+                const double z = sums[1] / (rows * static_cast<double>(expert_layers<M>));
+                sum.router_z += z;
+                sum.weighted_experts += F::policy.z_loss_weight * z;
+                if constexpr (F::policy.loss != balance::none) {
+                    const double mean = sums[0] / (rows * static_cast<double>(experts_before.back().balanced));
+                    sum.balance += mean;
+                    sum.weighted_experts += F::policy.loss_weight * mean;
+                }
+            });
+        }
+
+        std::vector<std::byte> room_;
+        step_sums<M> at_;
+    };
+    step_losses losses_of(const step_sums<M>& sums, const step_totals& totals) {
+        return host_sums(backend_, sums).losses(totals);
+    }
+
+    // What the operations of a pass over one micro-batch depend on beside memory.
+    struct pass_key {
+        double targets = 0, rows = 0, own_rows = 0;
+        bool live = false, documents = false;
+        std::uint64_t seed = 0, first = 0;
+        selection_rule rule = selection_rule::top;
+
+        friend bool operator==(const pass_key&, const pass_key&) = default;
+    };
+    pass_key key_of(const batch_view& batch, selection_rule rule, const step_totals& totals = {}) const {
+        pass_key key{.targets = static_cast<double>(totals.targets),
+                     .rows = static_cast<double>(totals.rows),
+                     .own_rows = rows_,
+                     .live = live_ != nullptr,
+                     .documents = documents_ != nullptr,
+                     .rule = rule};
+        if constexpr (expert_layers < M >> 0) key.seed = batch.seed, key.first = batch.first;  // keys of noise
+        return key;
+    }
+
     const auto* weight(tensor_place place) const { return parameters_.weights + place.offset; }
     typename B::precision::gradient* gradient(tensor_place place) const {
         return parameters_.gradients + mirrored<M>(place.offset, place.elements);
@@ -292,13 +375,13 @@ class pipeline {
 
     void load(const batch_view& batch) {
         constexpr long long rows = R.batch * R.seq;
+        backend_.use_workspace(workspace_);
         write(backend_, batch_.tokens, batch.tokens, rows);
         if (batch.targets != nullptr) write(backend_, batch_.targets, batch.targets, rows);
         if (batch.documents != nullptr) write(backend_, batch_.documents, batch.documents, rows);
         if (batch.live != nullptr) write(backend_, batch_.live, batch.live, R.batch);
         live_ = batch.live != nullptr ? batch_.live : nullptr;
         documents_ = batch.documents != nullptr ? batch_.documents : nullptr;
-        clear(backend_, batch_.bias, rows);
         rows_ = static_cast<double>(rows);
         if (batch.live == nullptr) return;
         rows_ = 0;
@@ -313,6 +396,7 @@ class pipeline {
                 .x = batch_.x};
     }
     void embed() {
+        clear(backend_, batch_.bias, R.batch * R.seq);
         if (live_ != nullptr) clear(backend_, batch_.x, R.batch * R.seq * width);
         backend_.embed(embedding());
     }
@@ -337,11 +421,11 @@ class pipeline {
                             .y = batch_.y,
                             .weight = weight(ends::head),
                             .targets = batch_.targets,
-                            .loss_sum = batch_.loss,
+                            .loss_sum = batch_.sums.loss,
                             .grad_y = training ? batch_.grad_y : nullptr,
                             .grad_weight = training ? gradient(ends::head) : nullptr,
                             .logits = batch_.logits,
-                            .chunk = detail::logit_rows(R)});
+                            .chunk = detail::logit_rows<B>(R)});
     }
     void norm_backward() {
         if (live_ != nullptr) clear(backend_, batch_.grad_x, R.batch * R.seq * width);
@@ -362,8 +446,8 @@ class pipeline {
     // Layer i of run r: its own place in the routing losses, its owner's in the cuts, for passes of a loop share a cut.
     route_sums sums_of(std::size_t r, long long i) const {
         const auto owner = static_cast<std::size_t>(M::runs[r].weights);
-        return {batch_.route_loss + sparse_before[r] + i, batch_.cut + sparse_before[owner] + i,
-                batch_.cut_groups + sparse_before[owner] + i};
+        return {batch_.sums.route_loss + sparse_before[r] + i, batch_.sums.cut + sparse_before[owner] + i,
+                batch_.sums.cut_groups + sparse_before[owner] + i};
     }
     static constexpr auto sparse_before = detail::sparse_layers_before<M>();
     static constexpr auto experts_before = detail::experts_before<M>();
@@ -376,15 +460,15 @@ class pipeline {
         step.layer = static_cast<std::uint32_t>(M::runs[r].first + i);
         if constexpr (ffn::experts > 0) {
             const detail::expert_place& place = experts_before[static_cast<std::size_t>(M::runs[r].weights)];
-            step.load = batch_.expert_load + place.experts + i * ffn::experts;
-            step.counts = batch_.expert_counts + 3 * (place.layers + i);
-            step.sums = batch_.expert_sums + 3 * (place.layers + i);
+            step.load = batch_.sums.expert_load + place.experts + i * ffn::experts;
+            step.counts = batch_.sums.expert_counts + 3 * (place.layers + i);
+            step.sums = batch_.sums.expert_sums + 3 * (place.layers + i);
         }
         return step;
     }
     // Calls f(type of the feed-forward pass, run, layer of the run, number of the expert layer) for each owner.
     template <class F>
-    void for_each_expert_layer(F f) const {
+    static void for_each_expert_layer(F f) {
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             if (M::runs[r].weights != static_cast<int>(r)) continue;
             visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
@@ -397,22 +481,6 @@ class pipeline {
             });
         }
     }
-    void add_expert_losses(step_losses& losses, const step_totals& totals) {
-        const auto rows = static_cast<double>(totals.rows);
-        for_each_expert_layer([&]<class F>(std::type_identity<F>, std::size_t, long long, long long at) {
-            double sums[3];
-            read(backend_, sums, batch_.expert_sums + 3 * at, 3);
-            const double z = sums[1] / (rows * static_cast<double>(expert_layers<M>));
-            losses.router_z += z;
-            losses.weighted_experts += F::policy.z_loss_weight * z;
-            if constexpr (F::policy.loss != balance::none) {
-                const double mean = sums[0] / (rows * static_cast<double>(experts_before.back().balanced));
-                losses.balance += mean;
-                losses.weighted_experts += F::policy.loss_weight * mean;
-            }
-        });
-    }
-
     // Calls f(worker, its buffers) for layer i of run r.
     template <class L, class F>
     void with_layer(std::size_t r, long long i, F f) {
@@ -460,17 +528,22 @@ class pipeline {
     template <class Observe>
     double language_loss(const batch_view& batch, selection_rule rule, Observe observe,
                          std::vector<expert_load>* loads) {
-        forward_only(batch, rule, observe);
-        head(0, false);
-        double loss = 0;
-        read(backend_, &loss, batch_.loss, 1);
-        if (loads != nullptr) *loads = expert_loads();
+        load(batch);
+        const auto pass = [&] {
+            forward_only(batch, rule, observe);
+            head(0, false);
+        };
+        if constexpr (std::is_same_v<Observe, unobserved>)
+            backend_.repeat(evaluation_, key_of(batch, rule), pass);
+        else
+            pass();
+        const host_sums sums(backend_, batch_.sums);
+        if (loads != nullptr) *loads = sums.expert_loads();
         clear_sums();
-        return loss;
+        return sums.language();
     }
     template <class Observe>
     void forward_only(const batch_view& batch, selection_rule rule, Observe observe) {
-        load(batch);
         embed();
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
@@ -492,16 +565,7 @@ class pipeline {
 
     // ---- the update ----
 
-    void clear_sums() {
-        clear(backend_, batch_.loss, 1);
-        clear(backend_, batch_.squares, 1);
-        clear(backend_, batch_.route_loss, sparse_layers<M>);
-        clear(backend_, batch_.cut, sparse_layers<M>);
-        clear(backend_, batch_.cut_groups, sparse_layers<M>);
-        clear(backend_, batch_.expert_load, experts_before.back().experts);
-        clear(backend_, batch_.expert_counts, 3 * expert_layers<M>);
-        clear(backend_, batch_.expert_sums, 3 * expert_layers<M>);
-    }
+    void clear_sums() { backend_.zero(batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>)); }
     // A tensor of all layers of its run.
     void update_tensors(const table_row& row, const update_settings& s) {
         const long long elements = row.tensor.elements().value();
@@ -551,8 +615,8 @@ class pipeline {
                     {.layers = M::runs[r].times,
                      .stride = layout.stride,
                      .rate = pass::policy.cut_rate,
-                     .cut_sum = batch_.cut + sparse_before[r],
-                     .cut_groups = batch_.cut_groups + sparse_before[r],
+                     .cut_sum = batch_.sums.cut + sparse_before[r],
+                     .cut_groups = batch_.sums.cut_groups + sparse_before[r],
                      .cut = parameters_.master + tensor_table<M>.run_offsets[r] + layout.place("router.cut", 0).offset,
                      .finite = &batch_.scalars->finite});
             }
@@ -560,22 +624,26 @@ class pipeline {
     }
 
     void steer_experts(std::size_t r) {
-        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-            using ffn = layer_ffn<L>;
-            if constexpr (ffn::experts > 0) {
-                if constexpr (ffn::policy.steering) {
-                    constexpr row_layout layout = layer_layout<L, M::dims>;
-                    backend_.steer_experts({.layers = M::runs[r].times,
-                                            .stride = layout.stride,
-                                            .experts = static_cast<int>(ffn::experts),
-                                            .step = ffn::policy.steering_step,
-                                            .load = batch_.expert_load + experts_before[r].experts,
-                                            .bias = parameters_.master + tensor_table<M>.run_offsets[r] +
-                                                    layout.place("mlp.router.bias", 0).offset,
-                                            .finite = &batch_.scalars->finite});
-                }
+        visit_type(typename M::kinds{}, M::runs[r].kind,
+                   [&]<class L>(std::type_identity<L>) { steer_experts_of<L>(r); });
+    }
+    // Not in the lambda: there nvcc wants the operation of every backend.
+    template <class L>
+    void steer_experts_of([[maybe_unused]] std::size_t r) {
+        using ffn = layer_ffn<L>;
+        if constexpr (ffn::experts > 0) {
+            if constexpr (ffn::policy.steering) {
+                constexpr row_layout layout = layer_layout<L, M::dims>;
+                backend_.steer_experts({.layers = M::runs[r].times,
+                                        .stride = layout.stride,
+                                        .experts = static_cast<int>(ffn::experts),
+                                        .step = ffn::policy.steering_step,
+                                        .load = batch_.sums.expert_load + experts_before[r].experts,
+                                        .bias = parameters_.master + tensor_table<M>.run_offsets[r] +
+                                                layout.place("mlp.router.bias", 0).offset,
+                                        .finite = &batch_.scalars->finite});
             }
-        });
+        }
     }
 
     B& backend_;
@@ -583,6 +651,9 @@ class pipeline {
     parameter_memory<M, B> parameters_;
     batch_memory<M, B> batch_;
     std::byte* layers_ = nullptr;
+    std::byte* workspace_ = nullptr;
+    typename B::template recording<pass_key> accumulation_, evaluation_;
+    typename B::template recording<update_settings> update_;
     const int* live_ = nullptr;
     double rows_ = 0;  // real tokens of the micro-batch
     const int* documents_ = nullptr;

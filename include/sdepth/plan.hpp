@@ -22,9 +22,10 @@ namespace sdepth::inline v0 {
 namespace detail {
 
 // Rows of logits that exist at a time.
+template <class B>
 constexpr int logit_rows(const Run& r) {
     const long long rows = r.batch * r.seq;
-    return static_cast<int>(rows < 1024 ? rows : 1024);
+    return static_cast<int>(rows < B::logit_rows ? rows : B::logit_rows);
 }
 
 // Sparse layers before each run of the model; the last element is the number of all.
@@ -127,6 +128,39 @@ struct parameter_memory {
     }
 };
 
+/// Sums over the micro-batches of a step, for its update and for the log.
+template <class M>
+struct step_sums {
+    double* loss = nullptr;           // one number: sum of the language loss
+    double* squares = nullptr;        // one number: of all gradients
+    double* route_loss = nullptr;     // [sparse layers]
+    double* cut = nullptr;            // [sparse layers]
+    long long* cut_groups = nullptr;  // [sparse layers]
+    // Statistics of expert layers, see ffn_step; passes of a loop share their owner's.
+    long long* expert_load = nullptr;    // [experts of all layers]
+    long long* expert_counts = nullptr;  // [expert layers, 3]
+    double* expert_sums = nullptr;       // [expert layers, 3]
+
+    constexpr void carve(carver& take) {
+        take(loss, 1);
+        take(squares, 1);
+        take(route_loss, sparse_layers<M>);
+        take(cut, sparse_layers<M>);
+        take(cut_groups, sparse_layers<M>);
+        take(expert_load, detail::experts_before<M>().back().experts);
+        take(expert_counts, 3 * expert_layers<M>);
+        take(expert_sums, 3 * expert_layers<M>);
+    }
+};
+
+/// Their size; they start at `loss`.
+template <class M>
+inline constexpr long long step_sums_bytes = [] {
+    carver count_only;
+    step_sums<M>{}.carve(count_only);
+    return count_only.bytes();
+}();
+
 /// What one micro-batch occupies outside its layers.
 template <class M, class B>
 struct batch_memory {
@@ -144,17 +178,10 @@ struct batch_memory {
     sum* rstd = nullptr;                // [B, L]
     sum* bias = nullptr;                // [B, L]
     activation* logits = nullptr;       // [chunk, logit_stride(V)]
-    double* loss = nullptr;             // one number: sum of the language loss
-    double* squares = nullptr;          // one number: of all gradients
     update_inputs* inputs = nullptr;    // one
     update_scalars* scalars = nullptr;  // one
-    double* route_loss = nullptr;       // [sparse layers]
-    double* cut = nullptr;              // [sparse layers]
-    long long* cut_groups = nullptr;    // [sparse layers]
-    // Statistics of expert layers, see ffn_step; passes of a loop share their owner's.
-    long long* expert_load = nullptr;    // [experts of all layers]
-    long long* expert_counts = nullptr;  // [expert layers, 3]
-    double* expert_sums = nullptr;       // [expert layers, 3]
+    step_sums<M> sums;                  // of the step at work
+    step_sums<M> last;                  // of the last finished one
 
     constexpr void carve(carver& take, const Run& r) {
         const long long rows = r.batch * r.seq;
@@ -170,17 +197,11 @@ struct batch_memory {
         take(grad_y, rows * width);
         take(rstd, rows);
         take(bias, rows);
-        take(logits, detail::logit_rows(r) * logit_stride(M::dims.vocab));
-        take(loss, 1);
-        take(squares, 1);
+        take(logits, detail::logit_rows<B>(r) * logit_stride(M::dims.vocab));
         take(inputs, 1);
         take(scalars, 1);
-        take(route_loss, sparse_layers<M>);
-        take(cut, sparse_layers<M>);
-        take(cut_groups, sparse_layers<M>);
-        take(expert_load, detail::experts_before<M>().back().experts);
-        take(expert_counts, 3 * expert_layers<M>);
-        take(expert_sums, 3 * expert_layers<M>);
+        sums.carve(take);
+        last.carve(take);
     }
 };
 
@@ -284,9 +305,11 @@ struct plan {
 
     static constexpr long long layer_region_bytes =
         saved_bytes + scratch_bytes > evaluation_bytes ? saved_bytes + scratch_bytes : evaluation_bytes;
+    /// What the backend's operations need beside their arguments.
+    static constexpr long long workspace_bytes = B::workspace_bytes(M::dims, R);
     /// Everything. The arena allocates exactly this, once.
     static constexpr long long peak_bytes =
-        (count(parameter_bytes) + count(batch_bytes) + count(layer_region_bytes)).value();
+        (count(parameter_bytes) + count(batch_bytes) + count(layer_region_bytes) + count(workspace_bytes)).value();
 
     /// Start of each run's kept buffers in the layer region, first layer; layers follow at `layer<L>().kept`.
     static constexpr std::array<long long, walked::runs.size()> saved_offsets = [] {

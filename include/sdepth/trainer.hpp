@@ -33,6 +33,7 @@ struct training_settings {
     double decay = 0.1;
     double clip = 1;
     std::uint64_t seed = 1;
+    long long log_every = 1;             ///< steps between two readings of the losses, which wait for the backend
     long long evaluate_every = 0;        ///< steps; 0 = at the end only
     long long save_every = 0;            ///< steps; 0 = at the end only
     std::filesystem::path checkpoint{};  ///< training file; empty = none
@@ -51,7 +52,7 @@ struct evaluation {
     double gap() const { return causal - top; }
 };
 
-/// What a step reports while the run goes on.
+/// What the run reports while it goes on, at the steps where losses are read.
 struct progress {
     long long step = 0;  ///< steps done
     step_losses losses;
@@ -205,7 +206,7 @@ class trainer {
     const training_batches& batches() const { return batches_; }
 
     /// Runs to the last step, or until `stop` is set: then the step is finished and the run saved.
-    /// @param report    called after each step with `progress`
+    /// @param report    called with `progress` after each step whose losses are read
     /// @param evaluated called after each evaluation with the step and `evaluation`
     template <class Report, class Evaluated>
     void run(const std::atomic<bool>& stop, Report report, Evaluated evaluated) {
@@ -214,16 +215,20 @@ class trainer {
         const auto begin = std::chrono::steady_clock::now();
         const long long first = at_.step;
         while (at_.step < at_.steps && !stop.load()) {
-            const progress now = step(begin, first);
-            if (log) write(*log, now);
-            report(now);
+            const step_totals totals = step();
             const bool last = at_.step == at_.steps;
-            if (last || (settings_.evaluate_every > 0 && at_.step % settings_.evaluate_every == 0)) {
+            const auto due = [&](long long every) { return last || (every > 0 && at_.step % every == 0); };
+            if (due(settings_.log_every) || due(settings_.evaluate_every) || due(settings_.save_every) || stop.load()) {
+                const progress now = read_progress(totals, begin, first);
+                if (log) write(*log, now);
+                report(now);
+            }
+            if (due(settings_.evaluate_every)) {
                 const evaluation result = evaluate(pipeline_, held_out_);
                 if (log) write(*log, result);
                 evaluated(at_.step, result);
             }
-            if (last || (settings_.save_every > 0 && at_.step % settings_.save_every == 0)) save();
+            if (due(settings_.save_every)) save();
         }
         if (at_.step < at_.steps) save();
     }
@@ -268,7 +273,7 @@ class trainer {
                     std::string(own.kind == optimiser::muon ? "muon" : "adamw"));
     }
 
-    progress step(std::chrono::steady_clock::time_point begin, long long first) {
+    step_totals step() {
         const int micro_batches = batches_.layout().micro_batches;
         micro_.resize(static_cast<std::size_t>(micro_batches));
         step_totals totals;
@@ -287,15 +292,18 @@ class trainer {
             pipeline_.accumulate(view, totals);
         }
 
-        const cosine_schedule schedule{.peak = settings_.rate, .steps = at_.steps};
-        progress now{.step = at_.step + 1, .losses = {}, .rate = schedule.at(at_.step)};
-        now.losses = pipeline_.update({.kind = settings_.kind,
-                                       .rate = now.rate,
-                                       .decay = settings_.decay,
-                                       .clip = settings_.clip,
-                                       .step = at_.step + 1},
-                                      totals);
+        pipeline_.advance({.kind = settings_.kind,
+                           .rate = schedule().at(at_.step),
+                           .decay = settings_.decay,
+                           .clip = settings_.clip,
+                           .step = at_.step + 1});
         ++at_.step;
+        return totals;
+    }
+    cosine_schedule schedule() const { return {.peak = settings_.rate, .steps = at_.steps}; }
+
+    progress read_progress(const step_totals& totals, std::chrono::steady_clock::time_point begin, long long first) {
+        progress now{.step = at_.step, .losses = pipeline_.last_losses(totals), .rate = schedule().at(at_.step - 1)};
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
         const auto done = static_cast<double>(at_.step - first);
         now.tokens_per_second = done * static_cast<double>(batches_.layout().tokens_per_step()) / spent.count();

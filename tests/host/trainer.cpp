@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -354,6 +355,45 @@ TEST_CASE("a step that is not finite changes no weight") {
     });
     CHECK(message != "no error");
     CHECK(model.weights() == before);
+
+    // Nothing moves either in the steps that were started before anybody looked; then training goes on.
+    const auto step = [&](long long number) {
+        model.model.accumulate({tokens.data(), targets.data()}, totals);
+        model.model.advance({.step = number});
+    };
+    float& of_head = model.model.parameters().weights[end_places<XMoD>::head.offset];
+    model.model.initialise(3);
+    of_head = std::numeric_limits<float>::infinity();
+    step(8);
+    of_head = 1;
+    const auto mended = model.weights();
+    step(9);
+    CHECK(contains(message_of([&] { model.model.last_losses(totals); }), "step 8: loss or gradient is not finite"));
+    CHECK(model.weights() == mended);
+    step(10);
+    CHECK(std::isfinite(model.model.last_losses(totals).language));
+    CHECK(model.weights() != mended);
+}
+
+TEST_CASE("losses are read at some steps only, and the same as when all are") {
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 40);
+    std::map<long long, double> every, third;
+    std::vector<float> weights[2];
+    for (const bool all : {true, false}) {
+        training_of<XMoD> model;
+        trainer run(model.model, whole, whole, training_settings{.steps = 8, .log_every = all ? 1 : 3});
+        run.start();
+        const std::atomic<bool> stop{false};
+        run.run(
+            stop, [&](const progress& now) { (all ? every : third)[now.step] = now.losses.language; },
+            [](long long, const evaluation&) {});
+        weights[all ? 0 : 1] = model.weights();
+    }
+    CHECK(every.size() == 8);
+    CHECK(third.size() == 3);  // steps 3, 6 and the last
+    for (const auto& [step, loss] : third) CHECK(every.at(step) == loss);
+    CHECK(weights[0] == weights[1]);
 }
 
 TEST_CASE("text of a larger vocabulary than the model's is refused") {

@@ -20,6 +20,16 @@ struct typed_backend {
     using memory = host_memory;
 
     memory allocate(std::size_t bytes) { return memory(bytes); }
+    template <class Key>
+    struct recording {};
+    template <class Key, class F>
+    void repeat(recording<Key>&, const Key&, F body) {
+        body();
+    }
+    static constexpr long long logit_rows = 4;
+    static constexpr int muon_together = 2;
+    static constexpr long long workspace_bytes(const Dims&, const Run&) { return 0; }
+    void use_workspace(void*) {}
     void zero(void*, std::size_t) {}
     void copy(void*, const void*, std::size_t) {}
     void to_device(void*, const void*, std::size_t) {}
@@ -89,6 +99,7 @@ struct typed_backend {
     void cache(const CacheArgs<P>&) {}
     void track_cut(const TrackCutArgs<P>&) {}
     void squares(const SquaresArgs<P>&) {}
+    void begin_update(const BeginUpdateArgs&) {}
     void adamw(const AdamwArgs<P>&) {}
     void muon(const MuonArgs<P>&) {}
 };

@@ -30,6 +30,7 @@ struct update_scalars {
     double correct1 = 1, correct2 = 1;  ///< 1 / (1 - beta^step), for the two moments of AdamW
     double norm = 0;                    ///< of all gradients together, before clipping
     int finite = 1;                     ///< 0: loss or gradient is not finite, and no update changes anything
+    long long bad_step = 0;             ///< first step that was not finite; then none is until this is 0 again
 };
 
 /// Writes the scalars of a step.
@@ -39,7 +40,7 @@ struct BeginUpdateArgs {
     const update_inputs* inputs = nullptr;
     const double* squares = nullptr;    // sum over all gradients
     const double* loss = nullptr;       // looked at: is it finite?
-    update_scalars* scalars = nullptr;  // overwritten
+    update_scalars* scalars = nullptr;  // overwritten; a bad step stays
 };
 
 /// The scalars that BeginUpdateArgs asks for.
@@ -51,7 +52,9 @@ SDEPTH_HOST_DEVICE inline update_scalars scalars_of(const BeginUpdateArgs& a) {
     if (a.clip > 0 && s.norm > a.clip) s.grad_scale = a.clip / s.norm;
     s.correct1 = 1 / (1 - std::pow(a.beta1, step));
     s.correct2 = 1 / (1 - std::pow(a.beta2, step));
-    s.finite = std::isfinite(*a.squares) && std::isfinite(*a.loss) ? 1 : 0;
+    s.bad_step = a.scalars->bad_step;
+    if (s.bad_step == 0 && !(std::isfinite(*a.squares) && std::isfinite(*a.loss))) s.bad_step = a.inputs->step;
+    s.finite = s.bad_step == 0 ? 1 : 0;
     return s;
 }
 

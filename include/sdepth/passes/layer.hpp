@@ -185,7 +185,11 @@ class layer_worker {
     layer_worker(B& backend, const View& weights, const stream<B>& st, const layer_saved<L, B>& s,
                  const layer_scratch<L, B>& t, int capacity, const state& kept = {})
         : backend_(backend), w_(weights), st_(st), s_(s), t_(t), state_(kept) {
-        const int* live = pass::is_sparse ? s.live : st.rows.each.live;
+        // Where every place is taken the count need not be looked at.
+        const bool full = st.rows.each.live == nullptr && policy.scope == selection_scope::sequence &&
+                          capacity == ceil_div(st.rows.each.capacity, pass::sparsity) &&
+                          (capacity < st.rows.each.capacity || pass::sparsity == 1);
+        const int* live = !pass::is_sparse ? st.rows.each.live : full ? nullptr : s.live;
         rows_ = {st.rows.batch, {capacity, live}};
         ids_ = pass::is_sparse ? s.ids : st.every_row;
     }

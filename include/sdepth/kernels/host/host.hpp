@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "sdepth/dims.hpp"
 #include "sdepth/error.hpp"
 #include "sdepth/kernels/host/attention.hpp"
 #include "sdepth/kernels/host/attention_blocked.hpp"
@@ -66,13 +67,27 @@ class host {
   public:
     using precision = uniform_precision<T>;
     using memory = host_memory;
-    static constexpr int muon_together = 1;  ///< matrices that muon works on at the same time
+    /// A repeated part of a program; nothing is kept of it here.
+    template <class Key>
+    struct recording {};
+
+    static constexpr long long logit_rows = 1024;  ///< that exist at a time
+    static constexpr int muon_together = 1;        ///< matrices that muon works on at the same time
 
     /// `threads` = 0: one per core. Throws sdepth::error where the machine's OpenBLAS fails its check.
     explicit host(int threads = 0) : team_(threads) {
         if constexpr (std::is_same_v<T, float>) on_host::prepare_products();
     }
     int threads() const { return team_.threads(); }
+
+    /// Operations take what they need beside their arguments from the heap.
+    static constexpr long long workspace_bytes(const Dims&, const Run&) { return 0; }
+    void use_workspace(void*) {}
+    /// Runs a body that does the same whenever its key is the same.
+    template <class Key, class F>
+    void repeat(recording<Key>&, const Key&, F body) {
+        body();
+    }
 
     memory allocate(std::size_t bytes) { return memory(bytes); }
     void zero(void* to, std::size_t bytes) { std::memset(to, 0, bytes); }
