@@ -26,7 +26,8 @@ done
 peer_logs=()
 if [[ -n $peers ]]; then
     python3 -u "$peers/peer_attention.py" | tee "$logs/peers"
-    peer_logs=(--peers "$logs/peers")
+    python3 -u scripts/peer_operations.py | tee "$logs/peer_operations"
+    peer_logs=(--peers "$logs/peers" "$logs/peer_operations")
 fi
 IFS=, read -r card driver <<<"$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 python3 scripts/bench_merge.py bench/results/h200.json "$card" "${driver# }" "$(git rev-parse --short HEAD)" \

@@ -3,7 +3,8 @@
 """Merges bench rows into a results file: bench_merge.py RESULTS.json CARD DRIVER COMMIT OURS.log... [--peers PEERS.log]
 
 OURS: one JSON object a line (`name`, `ours`, `unit`, ...), as the programs in bench/kernels print. PEERS: lines such as
-`attn B1 L4096 H16/8 d128 cudnn: fwd 0.17 ms 394 TFLOP/s | bwd 0.59 ms 293 TFLOP/s`. A row of the results is replaced by
+`attn B1 L4096 H16/8 d128 cudnn: fwd 0.17 ms 394 TFLOP/s | bwd 0.59 ms 293 TFLOP/s`, and JSON objects with `name`, `peer`
+and `peer_name`. A row of the results is replaced by
 name: name, ours, peer, peer_name, unit, ratio (above 1 = ours ahead; peer / ours where less is better), card, driver,
 commit. Rows without a peer keep the one they had.
 """
@@ -24,6 +25,12 @@ def peer_times(lines):
         if m:
             times[(*map(int, m.groups()[:5]), m.group(6))] = float(m.group(7)), float(m.group(9))
     return times
+
+
+def peer_rows(lines):
+    """name -> peer and peer_name."""
+    rows = (json.loads(line) for line in lines if line.startswith("{"))
+    return {r["name"]: {"peer": r["peer"], "peer_name": r["peer_name"]} for r in rows if "peer" in r}
 
 
 def with_peer(row, times):
@@ -48,12 +55,14 @@ def main(argv):
     results, card, driver, commit, *logs = argv
     peers = logs[logs.index("--peers") + 1:] if "--peers" in logs else []
     logs = logs[:logs.index("--peers")] if peers else logs
-    times = peer_times(line for p in peers for line in pathlib.Path(p).read_text().splitlines())
+    peer_lines = [line for p in peers for line in pathlib.Path(p).read_text().splitlines()]
+    times, known = peer_times(peer_lines), peer_rows(peer_lines)
     rows = []
     for log in logs:
         for line in pathlib.Path(log).read_text().splitlines():
             if line.startswith("{"):
-                rows.append(with_peer(json.loads(line), times))
+                row = json.loads(line)
+                rows.append(with_peer({**row, **known.get(row["name"], {})}, times))
     for row in list(rows):
         m = re.fullmatch(r"moda/depth_ms/T(\d+)", row["name"])
         key = (1, int(m.group(1)), 64, 8, 64, "cudnn") if m else None
@@ -67,7 +76,7 @@ def main(argv):
         old = table.get(row["name"], {})
         new = {"name": row["name"], "ours": row["ours"], "peer": row.get("peer", old.get("peer")),
                "peer_name": row.get("peer_name", old.get("peer_name")), "unit": row["unit"]}
-        less = row["unit"] in ("ms", "share")
+        less = row["unit"] in ("ms", "us") or (row["unit"] == "share" and row["name"].startswith("moda/"))
         new["ratio"] = row.get("ratio") or (None if new["peer"] is None else round(
             new["peer"] / row["ours"] if less else row["ours"] / new["peer"], 4))
         table[row["name"]] = {**new, "card": card, "driver": driver, "commit": commit}

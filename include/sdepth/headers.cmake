@@ -125,7 +125,9 @@ set(SDEPTH_HEADERS
 # nvcc only.
 set(SDEPTH_CUDA_HEADERS
     kernels/cuda/error.cuh
+    kernels/cuda/architecture.cuh
     kernels/cuda/mbarrier.cuh
+    kernels/cuda/cluster.cuh
     kernels/cuda/fragments.cuh
     kernels/cuda/tma.cuh
     kernels/cuda/wgmma.cuh
@@ -138,6 +140,19 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/depth_tiles.cuh
     kernels/cuda/depth_attention.cuh
     kernels/cuda/depth_slot_gradients.cuh
+    kernels/cuda/vector.cuh
+    kernels/cuda/each_row.cuh
+    kernels/cuda/reduce.cuh
+    kernels/cuda/products.cuh
+    kernels/cuda/norm.cuh
+    kernels/cuda/rotary.cuh
+    kernels/cuda/ffn.cuh
+    kernels/cuda/ends.cuh
+    kernels/cuda/route.cuh
+    kernels/cuda/select.cuh
+    kernels/cuda/decode.cuh
+    kernels/cuda/update.cuh
+    kernels/cuda/muon.cuh
 )
 
 list(TRANSFORM SDEPTH_HEADERS PREPEND "${CMAKE_CURRENT_LIST_DIR}/")

@@ -10,7 +10,9 @@
 #include <random>
 #include <vector>
 
+#include "sdepth/rows.hpp"
 #include "support/catch.hpp"
+#include "support/tolerance.hpp"
 
 namespace sdepth_test {
 
@@ -33,6 +35,21 @@ inline std::vector<double> normal(std::size_t n, std::mt19937_64& random) {
     std::vector<double> x(n);
     for (double& e : x) e = rounded(draw(random));
     return x;
+}
+
+// Normal numbers that fp32 holds exactly.
+inline std::vector<double> normal_fp32(std::size_t n, std::mt19937_64& random) {
+    std::normal_distribution<double> draw;
+    std::vector<double> x(n);
+    for (double& e : x) e = static_cast<double>(static_cast<float>(draw(random)));
+    return x;
+}
+
+// Puts NaN into the rows that hold no data.
+inline void kill_dead(std::vector<double>& x, const sdepth::batch_rows& rows, int width) {
+    for (int b = 0; b < rows.batch; ++b)
+        for (long long i = (rows.first(b) + rows.each.of(b)) * width; i < rows.first(b + 1) * width; ++i)
+            x[static_cast<std::size_t>(i)] = nan;
 }
 
 inline std::size_t count(int batch, int rows, int stride) {
@@ -66,6 +83,38 @@ inline void check_close(const char* what, const std::vector<double>& got, const 
     INFO(what << ": rms " << e.rms << ", largest " << e.max);
     CHECK(e.rms <= rms);
     CHECK(e.max <= max);
+}
+
+/// How a number may differ from the oracle's, by what happened to it. Every bound follows from the storage type.
+struct roundings {
+    double unit;       ///< relative error of one rounding: 2^-8 for bfloat16 (8 bits), 2^-24 for fp32
+    double own = 1;    ///< roundings of the number itself
+    double mixed = 0;  ///< roundings of numbers of the same array that entered it
+    double terms = 1;  ///< of the largest sum in fp32 behind it,
+    double steps = 8;  ///< and further fp32 operations
+};
+inline constexpr roundings in_bf16{0x1p-8}, in_fp32{0x1p-24};
+
+/// Each number within its bound: own roundings of itself, mixed ones of the largest, fp32 sums by
+/// support/tolerance.hpp.
+inline void check_rounded(const char* what, const std::vector<double>& got, const std::vector<double>& want,
+                          const roundings& by) {
+    double most = 0, square = 0, worst = 0;
+    std::size_t numbers = 0, at = 0;
+    for (const double w : want)
+        if (!std::isnan(w)) most = std::max(most, std::abs(w)), square += w * w, ++numbers;
+    const double rms = numbers > 0 ? std::sqrt(square / static_cast<double>(numbers)) : 0;
+    const double slack = by.unit * by.mixed * most + tolerance<float>(by.terms, by.steps) * rms;
+    bool places = got.size() == want.size();
+    for (std::size_t i = 0; places && i < want.size(); ++i) {
+        places = std::isnan(got[i]) == std::isnan(want[i]);
+        if (std::isnan(want[i]) || got[i] == want[i]) continue;
+        const double over = std::abs(got[i] - want[i]) / (by.unit * by.own * std::abs(want[i]) + slack);
+        if (!(over <= worst)) worst = over, at = i;
+    }
+    INFO(what << ": " << worst << " of the bound at " << at << ", NaN in the same places: " << places);
+    if (worst > 0) INFO("got " << got[at] << ", wanted " << want[at]);
+    CHECK((places && worst <= 1));
 }
 
 inline bool same_bits(const std::vector<double>& x, const std::vector<double>& y) {

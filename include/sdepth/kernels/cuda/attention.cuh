@@ -9,16 +9,13 @@
 #include <type_traits>
 
 #include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/architecture.cuh"
 #include "sdepth/kernels/cuda/attention_backward.cuh"
 #include "sdepth/kernels/cuda/attention_forward.cuh"
 #include "sdepth/kernels/cuda/attention_portable.cuh"
 #include "sdepth/ops/attention.hpp"
 
 namespace sdepth::inline v0::on_cuda {
-
-/// Architectures that kernels are written for: sm_90a (fast), and any from sm_80 on.
-struct hopper {};
-struct portable {};
 
 namespace detail {
 

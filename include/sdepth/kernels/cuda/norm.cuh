@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// RMS normalisation, and gathering, scattering and adding of rows: bound by memory. Rank 5.
+#pragma once
+
+#include "sdepth/kernels/cuda/reduce.cuh"
+#include "sdepth/ops/norm.hpp"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// One team of warps a row; the row stays in registers between its sum and its scaling.
+template <bool whole, class P>
+__global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a) {
+    const row_teams t(a.width);
+    const team_member me(t);
+    const long long row = static_cast<long long>(blockIdx.x) * t.teams + me.team();
+    const bool live = row < a.rows.capacity() && row_place(a.rows, row).live(a.rows);
+    const auto* x = a.x + row * a.width;
+
+    eight<typename P::activation> raw[4];
+    float sum = 0;
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+        const int c = me.column() + 256 * u;
+        if (live && c < a.width) raw[u] = load_eight<whole>(x + c, a.width - c);
+    }
+#pragma unroll
+    for (int u = 0; u < 4; ++u)
+        if (live && me.column() + 256 * u < a.width)
+#pragma unroll
+            for (int e = 0; e < 8; ++e) sum += to_float(raw[u].x[e]) * to_float(raw[u].x[e]);
+    sum = me.sum(sum);
+    if (!live) return;
+    const float rstd = rsqrtf(sum / static_cast<float>(a.width) + static_cast<float>(a.epsilon));
+    if (me.leads()) a.rstd[row] = rstd;
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+        const int c = me.column() + 256 * u;
+        if (c >= a.width) continue;
+        const auto w = load_eight<whole>(a.weight + c, a.width - c);
+        float y[8];
+#pragma unroll
+        for (int e = 0; e < 8; ++e) y[e] = to_float(w.x[e]) * to_float(raw[u].x[e]) * rstd;
+        store_eight<whole>(a.y + row * a.width + c, y, a.width - c);
+    }
+}
+
+/// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind.
+template <bool whole, class P>
+__global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
+    const RmsNormArgs<P>& a = g.forward;
+    const row_teams t(a.width, 4);
+    const team_member me(t);
+    float sums[4][8] = {};
+    const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
+    for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride) {
+        const int row = first + me.team();
+        const bool live = row < all && row_place(a.rows, row).live(a.rows);
+        const int columns = live ? a.width - me.column() : 0;  // from this thread's first on
+        const long long at = static_cast<long long>(row) * a.width + me.column();
+        const auto* const weight = a.weight + me.column();
+        eight<typename P::activation> x[4], grad_y[4];
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            if (256 * u >= columns) continue;
+            x[u] = load_eight<whole>(a.x + at + 256 * u, columns - 256 * u);
+            grad_y[u] = load_eight<whole>(g.grad_y + at + 256 * u, columns - 256 * u);
+        }
+        const float rstd = live ? a.rstd[row] : 0.f;
+        float along = 0;
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            if (256 * u >= columns) continue;
+            const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) along += to_float(w.x[e]) * to_float(grad_y[u].x[e]) * to_float(x[u].x[e]);
+        }
+        along = me.sum(along) * rstd * rstd / static_cast<float>(a.width);
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            if (256 * u >= columns) continue;
+            const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
+            eight<typename P::activation> old;
+            if (g.adds_to_grad_x) old = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
+            float y[8];
+#pragma unroll
+            for (int e = 0; e < 8; ++e) {
+                const float gy = to_float(grad_y[u].x[e]), xe = to_float(x[u].x[e]);
+                sums[u][e] += gy * xe * rstd;
+                y[e] = rstd * (to_float(w.x[e]) * gy - xe * along);
+                if (g.adds_to_grad_x) y[e] += to_float(old.x[e]);
+            }
+            store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
+        }
+    }
+    me.store_columns(t, sums, partial + static_cast<long long>(blockIdx.x) * a.width, a.width);
+}
+
+/// See RmsNormArgs. Width up to 8192.
+template <class P>
+void rms_norm(const RmsNormArgs<P>& a, cudaStream_t stream) {
+    detail::check_rows(a.rows, a.width, "rms_norm");
+    detail::check_width(a.width, "rms_norm");
+    if (a.rows.capacity() < 1) return;
+    const row_teams t(a.width);
+    const unsigned blocks = detail::blocks_of(a.rows.capacity(), t.teams), threads = static_cast<unsigned>(t.threads());
+    if (a.width % 8 == 0)
+        rms_norm_kernel<true, P><<<blocks, threads, 0, stream>>>(a);
+    else
+        rms_norm_kernel<false, P><<<blocks, threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "rms_norm");
+}
+
+constexpr std::size_t rms_norm_backward_scratch(int width) { return column_sums_scratch(width); }
+
+/// See RmsNormBackwardArgs. grad_x may be grad_y.
+template <class P>
+void rms_norm_backward(const RmsNormBackwardArgs<P>& g, void* scratch, cudaStream_t stream) {
+    const RmsNormArgs<P>& a = g.forward;
+    detail::check_rows(a.rows, a.width, "rms_norm_backward");
+    detail::check_width(a.width, "rms_norm_backward");
+    if (a.rows.capacity() < 1) return;
+    const row_teams t(a.width, 4);
+    const int blocks = detail::column_blocks(a.rows.capacity(), t.teams);
+    const auto grid = static_cast<unsigned>(blocks), threads = static_cast<unsigned>(t.threads());
+    auto* partial = static_cast<float*>(scratch);
+    if (a.width % 8 == 0)
+        rms_norm_backward_kernel<true, P><<<grid, threads, 0, stream>>>(g, partial);
+    else
+        rms_norm_backward_kernel<false, P><<<grid, threads, 0, stream>>>(g, partial);
+    check(cudaGetLastError(), "rms_norm_backward");
+    add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
+}
+
+namespace detail {
+
+struct no_state {};
+
+template <class P>
+struct gather_op {
+    GatherArgs<P> a;
+    __device__ long long begin(const row_place& p) const {
+        return (static_cast<long long>(p.sequence) * a.sequence + a.ids[p.row]) * a.width;
+    }
+    template <bool whole>
+    __device__ auto load(long long from, const row_place&, int c, int n) const {
+        return load_eight<whole>(a.x + from + c, n);
+    }
+    template <bool whole>
+    __device__ void store(long long, const row_place& p, int c, int n, const eight<typename P::activation>& x) const {
+        float y[8];
+        for (int e = 0; e < 8; ++e) y[e] = to_float(x.x[e]);
+        store_eight<whole>(a.out + p.row * a.width + c, y, n);
+    }
+};
+
+template <class P>
+struct two_rows {
+    eight<typename P::activation> x, y;
+};
+
+template <class P, bool adds>
+struct scatter_op {
+    ScatterArgs<P> a;
+    __device__ long long begin(const row_place& p) const {
+        return (static_cast<long long>(p.sequence) * a.sequence + a.ids[p.row]) * a.width;
+    }
+    template <bool whole>
+    __device__ two_rows<P> load(long long to, const row_place& p, int c, int n) const {
+        two_rows<P> r;
+        r.x = load_eight<whole>(a.out + p.row * a.width + c, n);
+        if constexpr (adds) r.y = load_eight<whole>(a.x + to + c, n);
+        return r;
+    }
+    template <bool whole>
+    __device__ void store(long long to, const row_place&, int c, int n, const two_rows<P>& r) const {
+        float y[8];
+        for (int e = 0; e < 8; ++e) {
+            y[e] = to_float(r.x.x[e]);
+            if constexpr (adds) y[e] += to_float(r.y.x[e]);
+        }
+        store_eight<whole>(a.x + to + c, y, n);
+    }
+};
+
+template <class P>
+struct add_op {
+    AddArgs<P> a;
+    __device__ no_state begin(const row_place&) const { return {}; }
+    template <bool whole>
+    __device__ two_rows<P> load(no_state, const row_place& p, int c, int n) const {
+        return {load_eight<whole>(a.x + p.row * a.width + c, n), load_eight<whole>(a.a + p.row * a.width + c, n)};
+    }
+    template <bool whole>
+    __device__ void store(no_state, const row_place& p, int c, int n, const two_rows<P>& r) const {
+        float y[8];
+        for (int e = 0; e < 8; ++e) y[e] = to_float(r.x.x[e]) + to_float(r.y.x[e]);
+        store_eight<whole>(a.sum + p.row * a.width + c, y, n);
+    }
+};
+
+}  // namespace detail
+
+namespace detail {
+
+template <class T>
+__global__ void __launch_bounds__(256) clear_dead_kernel(const batch_rows rows, int width, T* x) {
+    const long long row = blockIdx.x * 8LL + threadIdx.x / 32;
+    if (row >= rows.capacity() || row_place(rows, row).live(rows)) return;
+    for (int c = static_cast<int>(threadIdx.x % 32); c < width; c += 32) x[row * width + c] = from_float<T>(0.f);
+}
+
+}  // namespace detail
+
+/// x = 0 in dead rows. Products run over all rows of memory; a sum over rows needs zeros where nothing is.
+template <class T>
+void clear_dead_rows(const batch_rows& rows, int width, T* x, cudaStream_t stream) {
+    if (rows.each.live == nullptr || rows.capacity() < 1) return;
+    detail::clear_dead_kernel<<<detail::blocks_of(rows.capacity(), 8), 256, 0, stream>>>(rows, width, x);
+    check(cudaGetLastError(), "clear_dead_rows");
+}
+
+/// See GatherArgs.
+template <class P>
+void gather(const GatherArgs<P>& a, cudaStream_t stream) {
+    each_row(a.rows, a.width, detail::gather_op<P>{a}, "gather", stream);
+}
+
+/// See ScatterArgs.
+template <class P>
+void scatter(const ScatterArgs<P>& a, cudaStream_t stream) {
+    if (a.adds)
+        each_row(a.rows, a.width, detail::scatter_op<P, true>{a}, "scatter", stream);
+    else
+        each_row(a.rows, a.width, detail::scatter_op<P, false>{a}, "scatter", stream);
+}
+
+/// See AddArgs.
+template <class P>
+void add(const AddArgs<P>& a, cudaStream_t stream) {
+    each_row(a.rows, a.width, detail::add_op<P>{a}, "add", stream);
+}
+
+}  // namespace sdepth::inline v0::on_cuda

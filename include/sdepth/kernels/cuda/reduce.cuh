@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Sums in a fixed order: of a row by a team of warps, of columns over all rows, of numbers. Floating-point atomics are
+// nowhere: the same inputs give the same bits. Rank 5.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sdepth/kernels/cuda/each_row.cuh"
+
+namespace sdepth::inline v0::on_cuda {
+
+/// Blocks that leave sums of columns behind; two for each processor of an H100 or H200.
+inline constexpr int column_sum_blocks = 264;
+/// Bytes of scratch for sums of `columns` columns.
+constexpr std::size_t column_sums_scratch(long long columns) {
+    return static_cast<std::size_t>(columns) * column_sum_blocks * sizeof(float);
+}
+
+/// Warps that share a row, each up to 1024 columns; a block of up to eight warps holds one team or more.
+struct row_teams {
+    int warps;  // of a team
+    int teams;  // of a block
+
+    __host__ __device__ explicit row_teams(int width, int block = 8)
+        : warps((width + 1023) / 1024), teams(block > warps ? block / warps : 1) {}
+    __host__ __device__ int threads() const { return warps * teams * 32; }
+    static constexpr int widest = 8192;
+};
+
+namespace detail {
+
+inline void check_width(int width, const char* what) {
+    if (width < 1 || width > row_teams::widest)
+        throw error(std::string(what) + ": width " + std::to_string(width) + " has no kernel; use 1 to " +
+                    std::to_string(row_teams::widest));
+}
+// Blocks for sums of columns: all of them only where each team has a few rows.
+inline int column_blocks(long long rows, int teams) {
+    const long long wanted = (rows + 4LL * teams - 1) / (4LL * teams);
+    return static_cast<int>(std::clamp<long long>(wanted, 1, column_sum_blocks));
+}
+
+}  // namespace detail
+
+/// One thread's place in its team: columns column() + 256 u + 0 ... 7 for u = 0 ... 3.
+class team_member {
+  public:
+    __device__ explicit team_member(const row_teams& t)
+        : warps_(t.warps),
+          warp_(static_cast<int>(threadIdx.x) / 32 % t.warps),
+          team_(static_cast<int>(threadIdx.x) / 32 / t.warps) {}
+    __device__ int team() const { return team_; }
+    __device__ int column() const { return warp_ * 1024 + static_cast<int>(threadIdx.x % 32) * 8; }
+    __device__ bool leads() const { return warp_ == 0 && threadIdx.x % 32 == 0; }
+
+    /// Sum over the team. Every thread of the block takes part.
+    __device__ float sum(float x) const {
+        x = warp_sum(x);
+        if (warps_ == 1) return x;
+        __shared__ float part[8];
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
+        __syncthreads();
+        x = 0;
+        for (int w = 0; w < warps_; ++w) x += part[team_ * warps_ + w];
+        return x;
+    }
+
+    /// Adds up the teams' sums of columns, in order, and stores them to `to` [width]. Every thread takes part.
+    __device__ void store_columns(const row_teams& t, const float (&sums)[4][8], float* to, int width) const {
+        __shared__ __align__(16) float all[8 * 1024];
+        __syncthreads();
+        float* const mine = all + (threadIdx.x / 32) * 1024 + (threadIdx.x % 32);
+#pragma unroll
+        for (int u = 0; u < 4; ++u)
+#pragma unroll
+            for (int e = 0; e < 8; ++e) mine[u * 256 + e * 32] = sums[u][e];  // no two lanes meet in a bank
+        __syncthreads();
+        for (int c = static_cast<int>(threadIdx.x); c < width; c += static_cast<int>(blockDim.x)) {
+            const int in = c % 1024, at = in / 256 * 256 + in % 8 * 32 + in % 256 / 8;
+            float sum = 0;
+            for (int team = 0; team < t.teams; ++team) sum += all[(team * warps_ + c / 1024) * 1024 + at];
+            to[c] = sum;
+        }
+    }
+
+  private:
+    int warps_, warp_, team_;
+};
+
+/// out[c] += sum over blocks of partial[block, c]. 32 columns a block of threads, eight threads a column.
+template <class T>
+__global__ void __launch_bounds__(256) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
+    const int c = static_cast<int>(blockIdx.x * 32 + threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
+    __shared__ float sums[8][32];
+    float sum = 0;
+    if (c < columns)
+#pragma unroll 4
+        for (int b = part; b < blocks; b += 8) sum += partial[static_cast<long long>(b) * columns + c];
+    sums[part][threadIdx.x % 32] = sum;
+    __syncthreads();
+    if (part > 0 || c >= columns) return;
+    for (int p = 1; p < 8; ++p) sum += sums[p][threadIdx.x];
+    out[c] = from_float<T>(to_float(out[c]) + sum);
+}
+template <class T>
+void add_columns(const float* partial, int blocks, int columns, T* out, const char* what, cudaStream_t stream) {
+    add_columns_kernel<<<detail::blocks_of(columns, 32), 256, 0, stream>>>(partial, blocks, columns, out);
+    check(cudaGetLastError(), what);
+}
+
+/// *out += sum of x[0 ... n). One block.
+template <class T, class Out>
+__global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, Out* out) {
+    __shared__ double sums[32];
+    double sum = 0;
+#pragma unroll 4
+    for (long long i = threadIdx.x; i < n; i += 1024) sum += static_cast<double>(x[i]);
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    sum = warp_sum(sums[threadIdx.x]);
+    if (threadIdx.x == 0) *out = static_cast<Out>(static_cast<double>(*out) + sum);
+}
+template <class T, class Out>
+void add_sum(const T* x, long long n, Out* out, const char* what, cudaStream_t stream) {
+    add_sum_kernel<<<1, 1024, 0, stream>>>(x, n, out);
+    check(cudaGetLastError(), what);
+}
+
+/// Sum of x over a block of at most 1024 threads, in thread 0. Every thread takes part.
+__device__ inline double block_sum(double x) {
+    __shared__ double sums[32];
+    x = warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    if (threadIdx.x >= 32) return 0;
+    return warp_sum(threadIdx.x < (blockDim.x + 31) / 32 ? sums[threadIdx.x] : 0.);
+}
+
+}  // namespace sdepth::inline v0::on_cuda

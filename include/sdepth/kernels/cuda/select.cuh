@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+// Exact selection of rows: the ceil(n / K) largest of each group, ties to the lower position, ids in order; the tracked
+// cut is measured on the way. Rank 5.
+//
+// On Hopper a cluster of eight blocks shares a sequence; elsewhere, and for documents, one block has a group. With keys
+// that order as the numbers do, in shared memory:
+//
+//  1. v = s - tau b; u = v - c is stored; key of v (of u under the threshold rule).
+//  2. Radix selection: three histograms of 11, 11 and 10 bits find the k-th largest key and how many of its equals are
+//     chosen. A pass ends with sums of 32 bins, so that one warp finds the bin in two steps, through all blocks'
+//     memory.
+//  3. Counts of larger and of equal keys, the least chosen key and the largest other one, over all blocks.
+//  4. Each thread counts in four neighbouring keys; a prefix sum over the block gives every chosen row its place.
+//
+// Histograms use integer atomics in shared memory: their sums do not depend on the order.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "sdepth/kernels/cuda/architecture.cuh"
+#include "sdepth/kernels/cuda/cluster.cuh"
+#include "sdepth/kernels/cuda/reduce.cuh"
+#include "sdepth/ops/route.hpp"
+
+namespace sdepth::inline v0::on_cuda {
+
+inline constexpr int select_threads = 1024;
+inline constexpr int select_cluster = 8;
+
+/// Rows of one group, and where its chosen rows go.
+struct select_group_range {
+    int first, last;  // rows of the sequence
+    int place;        // in the sequence's ids
+};
+
+struct select_shared {
+    unsigned bins[3][2048];
+    unsigned coarse[3][64];  // sums of 32 bins
+    unsigned parts[4][32];   // of the warps
+    unsigned own[4];         // this block's counts of larger and equal keys, least chosen, largest other
+    unsigned found[3];       // bin, how many of it are needed, how many it holds
+    unsigned base[4];        // larger and equal keys in blocks before; least chosen and largest other of all
+    unsigned equal;          // equal keys of all
+};
+
+/// Unsigned numbers that order as floats do; -0 is 0.
+__device__ inline unsigned select_key(float x) {
+    const unsigned bits = __float_as_uint(x + 0.f);
+    return bits ^ (bits >> 31 != 0 ? 0xFFFFFFFFu : 0x80000000u);
+}
+__device__ inline float select_number(unsigned key) {
+    return __uint_as_float(key ^ (key >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
+}
+
+/// What a group leaves behind for the tracked cut.
+struct select_cut {
+    double middle;  // between the last chosen and the first unchosen v
+    bool both;      // whether there are both
+};
+
+/// `blocks` blocks work on one group; `blocks` = 1 needs no cluster.
+template <int blocks, class P>
+class select_worker {
+  public:
+    __device__ select_worker(const SelectArgs<P>& a, select_shared& s, unsigned* keys)
+        : a_(a), s_(s), keys_(keys), thread_(static_cast<int>(threadIdx.x)), lane_(thread_ % 32), warp_(thread_ / 32) {
+        if constexpr (blocks > 1)
+            rank_ = cluster_rank();
+        else
+            rank_ = 0;
+    }
+
+    /// Chooses rows of a group of sequence b; thread 0 of block 0 gets the group's cut.
+    __device__ select_cut run(int b, const select_group_range& group) {
+        const int n = group.last - group.first, slice = ((n + blocks - 1) / blocks + 3) / 4 * 4;
+        const int begin = min(n, rank_ * slice);
+        count_ = min(n, begin + slice) - begin;
+        read(a_.rows.first(b) + group.first + begin);
+        const long long k = (n + a_.sparsity - 1) / a_.sparsity;
+        const bool top = a_.sparsity > 1 && a_.rule == selection_rule::top && k < n;
+        threshold_ = a_.sparsity > 1 && a_.rule == selection_rule::threshold ? select_key(0.f) : 0u;
+        whole_ = true;
+        ties_ = 0;
+        if (top) find_threshold(static_cast<unsigned>(k));
+        count();
+        write(b, group.first + begin, group.place);
+        select_cut cut{0, false};
+        if (top && thread_ == 0) {
+            const unsigned other = !whole_ && s_.equal > ties_ ? threshold_ : s_.base[3];
+            cut.middle =
+                (static_cast<double>(select_number(s_.base[2])) + static_cast<double>(select_number(other))) / 2;
+            cut.both = true;
+        }
+        sync();  // nobody leaves while others read his memory
+        return cut;
+    }
+
+  private:
+    __device__ void sync() const {
+        if constexpr (blocks > 1)
+            cluster_sync();
+        else
+            __syncthreads();
+    }
+    // Sum over blocks of what stands at `here`.
+    __device__ unsigned sum(const unsigned* here) const {
+        if constexpr (blocks == 1) return *here;
+        unsigned total = 0;
+#pragma unroll
+        for (int r = 0; r < blocks; ++r) total += cluster_load(here, r);
+        return total;
+    }
+
+    // 1.
+    __device__ void read(long long at) {
+        for (int i = thread_; i < 3 * (2048 + 64); i += select_threads)
+            (i < 3 * 2048 ? &s_.bins[0][0] + i : &s_.coarse[0][0] + (i - 3 * 2048))[0] = 0;
+        const float cut = a_.cut == nullptr ? 0.f : to_float(*a_.cut), tau = static_cast<float>(a_.tau);
+        const bool of_u = a_.rule == selection_rule::threshold;
+#pragma unroll 4
+        for (int i = thread_; i < count_; i += select_threads) {
+            float v = a_.logits[at + i];
+            if (a_.biased) v = __fsub_rn(v, __fmul_rn(tau, a_.bias[at + i]));
+            const float u = v - cut;
+            a_.u[at + i] = u;
+            keys_[i] = select_key(of_u ? u : v);
+        }
+        __syncthreads();
+    }
+
+    // 2.
+    __device__ void find_threshold(unsigned needed) {
+        unsigned prefix = 0, mask = 0;
+#pragma unroll
+        for (int pass = 0; pass < 3; ++pass) {
+            constexpr int shifts[3] = {21, 10, 0};
+            const int shift = shifts[pass];
+            const unsigned digit = pass < 2 ? 2047u : 1023u;
+            unsigned* const bins = s_.bins[pass];
+            for (int i = thread_; i < count_; i += select_threads) {
+                const unsigned key = keys_[i];
+                if ((key & mask) == prefix) atomicAdd(&bins[key >> shift & digit], 1u);
+            }
+            __syncthreads();
+#pragma unroll
+            for (int c = warp_; c < 64; c += 32) {
+                const unsigned part = __reduce_add_sync(~0u, bins[32 * c + lane_]);
+                if (lane_ == 0) s_.coarse[pass][c] = part;
+            }
+            sync();
+            if (warp_ == 0) find_bin(bins, s_.coarse[pass], needed);
+            __syncthreads();
+            prefix |= s_.found[0] << shift;
+            mask |= digit << shift;
+            needed = s_.found[1];
+            whole_ = needed == s_.found[2];  // all of the bin: what lies below does not matter
+            if (whole_) break;
+            __syncthreads();
+        }
+        threshold_ = prefix;
+        ties_ = whole_ ? 0 : needed;
+    }
+    // The bin that holds the `needed`-th largest key; one warp.
+    __device__ void find_bin(const unsigned* bins, const unsigned* coarse, unsigned needed) {
+        const unsigned high = sum(coarse + 63 - 2 * lane_), low = sum(coarse + 62 - 2 * lane_);
+        const unsigned both = up_to(high + low), before = both - high - low;
+        const unsigned holder = __ballot_sync(~0u, before < needed && needed <= both);
+        const bool upper = needed <= before + high;
+        const int from = __ffs(static_cast<int>(holder)) - 1;
+        const int c = __shfl_sync(~0u, upper ? 63 - 2 * lane_ : 62 - 2 * lane_, from);
+        needed -= __shfl_sync(~0u, upper ? before : before + high, from);
+        const unsigned own = sum(bins + 32 * c + 31 - lane_), all = up_to(own);
+        if (all - own < needed && needed <= all) {
+            s_.found[0] = static_cast<unsigned>(32 * c + 31 - lane_);
+            s_.found[1] = needed - (all - own);
+            s_.found[2] = own;
+        }
+    }
+    // Sum over the lanes up to this one.
+    __device__ unsigned up_to(unsigned x) const {
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            const unsigned other = __shfl_up_sync(~0u, x, step);
+            if (lane_ >= step) x += other;
+        }
+        return x;
+    }
+
+    __device__ bool larger(unsigned key) const { return whole_ ? key >= threshold_ : key > threshold_; }
+    __device__ bool equals(unsigned key) const { return !whole_ && key == threshold_; }
+
+    // 3.
+    __device__ void count() {
+        unsigned above = 0, equal = 0, least = ~0u, other = 0;
+        for (int i = thread_; i < count_; i += select_threads) {
+            const unsigned key = keys_[i];
+            const bool more = larger(key), same = equals(key);
+            above += more, equal += same;
+            if (more || same)
+                least = min(least, key);
+            else
+                other = max(other, key);
+        }
+        unsigned mine[4] = {__reduce_add_sync(~0u, above), __reduce_add_sync(~0u, equal), __reduce_min_sync(~0u, least),
+                            __reduce_max_sync(~0u, other)};
+        if (lane_ == 0)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s_.parts[i][warp_] = mine[i];
+        __syncthreads();
+        if (warp_ == 0) {
+            mine[0] = __reduce_add_sync(~0u, s_.parts[0][lane_]), mine[1] = __reduce_add_sync(~0u, s_.parts[1][lane_]);
+            mine[2] = __reduce_min_sync(~0u, s_.parts[2][lane_]), mine[3] = __reduce_max_sync(~0u, s_.parts[3][lane_]);
+            if (lane_ < 4) s_.own[lane_] = lane_ == 0 ? mine[0] : lane_ == 1 ? mine[1] : lane_ == 2 ? mine[2] : mine[3];
+        }
+        sync();
+        if (warp_ == 0) {
+            unsigned all[4] = {0, 0, ~0u, 0};
+            if (lane_ < blocks)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    if constexpr (blocks > 1)
+                        all[i] = cluster_load(&s_.own[i], lane_);
+                    else
+                        all[i] = s_.own[i];
+                }
+            const bool earlier = lane_ < rank_;
+            const unsigned before = __reduce_add_sync(~0u, earlier ? all[0] : 0u);
+            const unsigned same = __reduce_add_sync(~0u, earlier ? all[1] : 0u);
+            const unsigned equal_of_all = __reduce_add_sync(~0u, all[1]);
+            const unsigned lowest = __reduce_min_sync(~0u, all[2]), highest = __reduce_max_sync(~0u, all[3]);
+            if (lane_ == 0) {
+                s_.base[0] = before, s_.base[1] = same, s_.base[2] = lowest, s_.base[3] = highest;
+                s_.equal = equal_of_all;
+            }
+        }
+        __syncthreads();
+    }
+
+    // 4. `first` is the sequence's row of key 0.
+    __device__ void write(int b, int first, int place) {
+        unsigned above = s_.base[0], equal = s_.base[1];  // before the four keys at hand
+        int* const ids = a_.ids + static_cast<long long>(b) * a_.capacity;
+        for (int start = 0; start < count_; start += 4 * select_threads) {
+            const int at = start + 4 * thread_;
+            unsigned key[4];
+            unsigned mine = 0;  // larger keys in the upper half, equal ones in the lower
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                key[e] = at + e < count_ ? keys_[at + e] : 0u;
+                if (at + e < count_) mine += (larger(key[e]) ? 0x10000u : 0u) + (equals(key[e]) ? 1u : 0u);
+            }
+            const unsigned inclusive = up_to(mine);
+            __syncthreads();
+            if (lane_ == 31) s_.parts[0][warp_] = inclusive;
+            __syncthreads();
+            const unsigned part = s_.parts[0][lane_];
+            const unsigned before = __reduce_add_sync(~0u, lane_ < warp_ ? part : 0u) + inclusive - mine;
+            const unsigned total = __reduce_add_sync(~0u, part);
+            unsigned more = above + (before >> 16), same = equal + (before & 0xFFFFu);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                if (at + e >= count_) continue;
+                const bool is_larger = larger(key[e]), is_equal = equals(key[e]);
+                const int to = place + static_cast<int>(more + min(same, ties_));
+                if ((is_larger || (is_equal && same < ties_)) && to < a_.capacity) ids[to] = first + at + e;
+                more += is_larger, same += is_equal;
+            }
+            above += total >> 16, equal += total & 0xFFFFu;
+        }
+        // The last block's count is the group's.
+        if (rank_ == blocks - 1 && thread_ == 0) chosen_ = place + static_cast<int>(above + min(equal, ties_));
+    }
+
+  public:
+    /// Rows chosen in the sequence up to this group; in thread 0 of the last block.
+    __device__ int chosen() const { return min(chosen_, a_.capacity); }
+    __device__ bool tells_chosen() const { return rank_ == blocks - 1 && thread_ == 0; }
+    __device__ bool tells_cut() const { return rank_ == 0 && thread_ == 0; }
+
+  private:
+    const SelectArgs<P>& a_;
+    select_shared& s_;
+    unsigned* keys_;
+    int thread_, lane_, warp_, rank_;
+    int count_ = 0;           // this block's keys
+    unsigned threshold_ = 0;  // larger keys are chosen, and `ties_` of its equals; with `whole_` all equals
+    unsigned ties_ = 0;
+    bool whole_ = true;
+    int chosen_ = 0;
+};
+
+/// Cuts of groups, as the kernels leave them for the sum.
+struct select_scratch_view {
+    double* middle;  // [B, groups], NaN where there is no cut
+    int* first;      // [B, L + 1], first row of each group; documents only
+    int* place;      // [B, L], its place in ids
+    int* groups;     // [B]
+};
+
+/// One sequence a cluster (or block).
+template <int blocks, class P>
+__device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const select_scratch_view& scratch) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    auto& shared = *reinterpret_cast<select_shared*>(raw);
+    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
+    const int b = static_cast<int>(blockIdx.y);
+    select_worker<blocks, P> worker(a, shared, keys);
+    const select_cut cut = worker.run(b, {0, a.rows.each.of(b), 0});
+    if (worker.tells_chosen()) a.live[b] = worker.chosen();
+    if (!worker.tells_cut() || a.rule != selection_rule::top) return;
+    if (a.rows.batch > 1) {
+        scratch.middle[b] = cut.both ? cut.middle : __longlong_as_double(-1);
+        return;
+    }
+    if (cut.both && a.cut_sum != nullptr) *a.cut_sum += cut.middle;
+    if (cut.both && a.cut_groups != nullptr) *a.cut_groups += 1;
+}
+template <class P>
+__global__ void __launch_bounds__(select_threads, 1)
+    select_cluster_kernel(const SelectArgs<P> a, const select_scratch_view scratch) {
+    if constexpr (SDEPTH_HOPPER_CODE) select_sequence<select_cluster>(a, scratch);
+}
+template <class P>
+__global__ void __launch_bounds__(select_threads, 1)
+    select_block_kernel(const SelectArgs<P> a, const select_scratch_view scratch) {
+    select_sequence<1>(a, scratch);
+}
+
+/// Groups of each sequence: rows where the document changes; then the place of each group's rows in ids.
+template <class P>
+__global__ void __launch_bounds__(select_threads)
+    select_groups_kernel(const SelectArgs<P> a, const select_scratch_view s) {
+    __shared__ int parts[32];
+    const int b = static_cast<int>(blockIdx.x), n = a.rows.each.of(b), length = a.rows.each.capacity;
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    const int* documents = a.documents + a.rows.first(b);
+    int* const first = s.first + static_cast<long long>(b) * (length + 1);
+    int* const place = s.place + static_cast<long long>(b) * length;
+    // Sum over the threads before this one; `total` over all.
+    const auto before = [&](int x, int& total) {
+        int up = x;
+        for (int step = 1; step < 32; step *= 2) {
+            const int other = __shfl_up_sync(~0u, up, step);
+            if (lane >= step) up += other;
+        }
+        __syncthreads();
+        if (lane == 31) parts[warp] = up;
+        __syncthreads();
+        const int part = parts[lane];
+        total = __reduce_add_sync(~0u, part);
+        return __reduce_add_sync(~0u, lane < warp ? part : 0) + up - x;
+    };
+    int groups = 0, total = 0;
+    for (int start = 0; start < n; start += select_threads) {
+        const int i = start + thread;
+        const bool opens = i < n && (i == 0 || documents[i] != documents[i - 1]);
+        const int at = groups + before(opens ? 1 : 0, total);
+        if (opens) first[at] = i;
+        groups += total;
+    }
+    if (thread == 0) first[groups] = n, s.groups[b] = groups;
+    __syncthreads();
+    int places = 0;
+    for (int start = 0; start < groups; start += select_threads) {
+        const int g = start + thread;
+        const int k = g < groups ? static_cast<int>((first[g + 1] - first[g] + a.sparsity - 1) / a.sparsity) : 0;
+        const int at = places + before(k, total);
+        if (g < groups) place[g] = at;
+        places += total;
+    }
+    if (thread == 0) a.live[b] = min(places, a.capacity);
+}
+/// One group a block, in turn.
+template <class P>
+__global__ void __launch_bounds__(select_threads, 1)
+    select_documents_kernel(const SelectArgs<P> a, const select_scratch_view s) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    auto& shared = *reinterpret_cast<select_shared*>(raw);
+    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
+    const int b = static_cast<int>(blockIdx.y), length = a.rows.each.capacity;
+    const int* const first = s.first + static_cast<long long>(b) * (length + 1);
+    select_worker<1, P> worker(a, shared, keys);
+    for (int g = static_cast<int>(blockIdx.x); g < s.groups[b]; g += static_cast<int>(gridDim.x)) {
+        const long long at = static_cast<long long>(b) * length + g;
+        const select_cut cut = worker.run(b, {first[g], first[g + 1], s.place[at]});
+        if (worker.tells_cut()) s.middle[at] = cut.both ? cut.middle : __longlong_as_double(-1);
+    }
+}
+/// Adds up the groups' cuts: `groups` null = one a sequence.
+static __global__ void __launch_bounds__(256)
+    select_cuts_kernel(const double* middle, const int* groups, int batch, int stride, double* sum, long long* count) {
+    double middles = 0, number = 0;
+    for (int b = 0; b < batch; ++b)
+        for (int g = static_cast<int>(threadIdx.x); g < (groups == nullptr ? 1 : groups[b]); g += 256) {
+            const double m = middle[static_cast<long long>(b) * stride + g];
+            if (isnan(m)) continue;
+            middles += m, number += 1;
+        }
+    middles = block_sum(middles), number = block_sum(number);
+    if (threadIdx.x != 0) return;
+    if (sum != nullptr) *sum += middles;
+    if (count != nullptr) *count += static_cast<long long>(number);
+}
+
+namespace detail {
+
+inline std::size_t select_layout(int batch, int sequence, bool documents, unsigned char* at, select_scratch_view& s) {
+    unsigned char* const begin = at;
+    const auto take = [&at](auto*& p, long long n) {
+        p = reinterpret_cast<std::remove_reference_t<decltype(p)>>(at);
+        at += (static_cast<std::size_t>(n) * sizeof(*p) + 255) / 256 * 256;
+    };
+    const long long rows = static_cast<long long>(batch) * sequence;
+    take(s.middle, documents ? rows : batch);
+    take(s.first, documents ? rows + batch : 0);
+    take(s.place, documents ? rows : 0);
+    take(s.groups, documents ? batch : 0);
+    return static_cast<std::size_t>(at - begin);
+}
+
+// Shared memory for groups of up to `rows` rows, shared by `blocks` blocks.
+inline std::size_t select_memory(int rows, int blocks) {
+    return sizeof(select_shared) +
+           (static_cast<std::size_t>((rows + blocks - 1) / blocks) + 3) / 4 * 4 * sizeof(unsigned);
+}
+template <class Kernel>
+void select_prepare(Kernel kernel, std::size_t bytes) {
+    if (bytes > 227u << 10)
+        throw error(
+            "select: a group of that many rows has no kernel; cut the sequences into documents or shorten them");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "select");
+}
+
+}  // namespace detail
+
+/// Bytes of scratch for `select`; `documents`: whether SelectArgs::documents is given.
+constexpr std::size_t select_scratch(int batch, int sequence, bool documents) {
+    const auto rows = static_cast<std::size_t>(batch) * static_cast<std::size_t>(sequence);
+    const auto piece = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
+    const auto groups = static_cast<std::size_t>(batch);
+    if (!documents) return piece(groups * sizeof(double));
+    return piece(rows * sizeof(double)) + piece((rows + groups) * sizeof(int)) + piece(rows * sizeof(int)) +
+           piece(groups * sizeof(int));
+}
+
+/// See SelectArgs. Up to 400,000 rows a sequence on Hopper; elsewhere, and in a document, 50,000. Logits that are not
+/// finite, and rows beyond `capacity`, do not throw here: the first make the loss so, the others are left out.
+template <class Arch, class P>
+void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
+    detail::check_rows(a.rows, 1, "select");
+    if (a.sparsity < 1) throw error("select: sparsity must be at least 1; 1 chooses every row");
+    if (a.rows.batch < 1) return;
+    const int length = a.rows.each.capacity;
+    const auto batch = static_cast<unsigned>(a.rows.batch);
+    const bool by_document = a.documents != nullptr && a.sparsity > 1 && a.rule == selection_rule::top;
+    const bool cuts = a.rule == selection_rule::top && a.sparsity > 1 && a.cut_sum != nullptr;
+    select_scratch_view view{};
+    detail::select_layout(a.rows.batch, length, by_document, static_cast<unsigned char*>(scratch), view);
+    if (by_document) {
+        const std::size_t bytes = detail::select_memory(length, 1);
+        detail::select_prepare(select_documents_kernel<P>, bytes);
+        select_groups_kernel<P><<<batch, select_threads, 0, stream>>>(a, view);
+        check(cudaGetLastError(), "select");
+        const dim3 grid(static_cast<unsigned>(std::clamp(132 / a.rows.batch, 1, 64)), batch);
+        select_documents_kernel<P><<<grid, select_threads, bytes, stream>>>(a, view);
+    } else if constexpr (std::is_same_v<Arch, hopper>) {
+        const std::size_t bytes = detail::select_memory(length, select_cluster);
+        detail::select_prepare(select_cluster_kernel<P>, bytes);
+        cudaLaunchConfig_t config{};
+        config.gridDim = dim3(select_cluster, batch);
+        config.blockDim = dim3(select_threads);
+        config.dynamicSmemBytes = bytes;
+        config.stream = stream;
+        cudaLaunchAttribute cluster{};
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim = {select_cluster, 1, 1};
+        config.attrs = &cluster;
+        config.numAttrs = 1;
+        check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a, view), "select");
+    } else {
+        const std::size_t bytes = detail::select_memory(length, 1);
+        detail::select_prepare(select_block_kernel<P>, bytes);
+        select_block_kernel<P><<<dim3(1, batch), select_threads, bytes, stream>>>(a, view);
+    }
+    check(cudaGetLastError(), "select");
+    if (!cuts || (!by_document && batch == 1)) return;
+    select_cuts_kernel<<<1, 256, 0, stream>>>(view.middle, by_document ? view.groups : nullptr, a.rows.batch,
+                                              by_document ? length : 1, a.cut_sum, a.cut_groups);
+    check(cudaGetLastError(), "select");
+}
+
+}  // namespace sdepth::inline v0::on_cuda
