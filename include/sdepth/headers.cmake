@@ -28,6 +28,7 @@ set(SDEPTH_HEADERS
     runs.hpp
     layer.hpp
     slips.hpp
+    choices.hpp
     layers/expert_policy.hpp
     expert_load.hpp
     inert.hpp

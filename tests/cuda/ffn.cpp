@@ -11,7 +11,7 @@ namespace sdepth_test {
 namespace {
 
 using on_device::exact;
-using sdepth::nonlinearity;
+using sdepth::activation;
 
 // exp by the fast instruction: its argument is rounded, 2^-24 times 1.44 |x|, so a few more fp32 steps than are
 // written.
@@ -36,7 +36,7 @@ void check_swiglu(const row_case& c, int hidden) {
     check_rounded("grad_up", got_up, want_up, bound);
 }
 
-void check_activation(const row_case& c, int hidden, nonlinearity kind) {
+void check_activation(const row_case& c, int hidden, activation kind) {
     std::mt19937_64 random(std::random_device{}());
     INFO("activation " << int(kind) << ", " << c.batch << " x " << c.capacity << ", hidden " << hidden);
     sdepth::host<double> host(1);
@@ -61,14 +61,14 @@ TEST_CASE("swiglu equals the oracle", "[ffn]") {
 TEST_CASE("activation equals the oracle", "[ffn]") {
     for (const row_case& c : row_cases())
         for (const int hidden : {8, 1024, 13})
-            for (const auto kind : {nonlinearity::gelu, nonlinearity::relu, nonlinearity::silu})
+            for (const auto kind : {activation::gelu, activation::relu, activation::silu})
                 check_activation(c, hidden, kind);
 }
 TEST_CASE("swiglu and activation on small shapes", "[ffn][small]") {
     for (const row_case& c : small_row_cases())
         for (const int hidden : {24, 5}) {
             check_swiglu(c, hidden);
-            for (const auto kind : {nonlinearity::gelu, nonlinearity::relu, nonlinearity::silu})
+            for (const auto kind : {activation::gelu, activation::relu, activation::silu})
                 check_activation(c, hidden, kind);
         }
 }

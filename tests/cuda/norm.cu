@@ -31,10 +31,10 @@ sdepth::QkPrepareArgs<stored> qk_args(device_call& to, const sdepth::QkPrepareAr
                                     .rotary = a.rotary,
                                     .base = a.base};
     to.in(d.x, a.x, a.rows.capacity() * width);
-    to.in(d.weight, a.weight, a.norm == sdepth::head_norm::full_width ? width : a.head_dim);
+    to.in(d.weight, a.weight, a.norm == sdepth::qk_norm::full_width ? width : a.head_dim);
     to.in(d.positions, a.positions, a.rows.capacity());
     to.inout(d.y, a.y, a.rows.capacity() * width);
-    to.inout(d.rstd, a.rstd, a.rows.capacity() * (a.norm == sdepth::head_norm::full_width ? 1 : a.heads));
+    to.inout(d.rstd, a.rstd, a.rows.capacity() * (a.norm == sdepth::qk_norm::full_width ? 1 : a.heads));
     return d;
 }
 sdepth::SwigluArgs<stored> swiglu_args(device_call& to, const sdepth::SwigluArgs<exact>& a) {
@@ -108,7 +108,7 @@ void qk_prepare_backward(const sdepth::QkPrepareBackwardArgs<exact>& g) {
         d.grad_y = d.grad_x;
     else
         to.in(d.grad_y, g.grad_y, a.rows.capacity() * width);
-    to.inout(d.grad_weight, g.grad_weight, a.norm == sdepth::head_norm::full_width ? width : a.head_dim);
+    to.inout(d.grad_weight, g.grad_weight, a.norm == sdepth::qk_norm::full_width ? width : a.head_dim);
     cuda::qk_prepare_backward(d, to.scratch(cuda::qk_prepare_backward_scratch(a.heads, a.head_dim)), nullptr);
 }
 

@@ -11,11 +11,11 @@ namespace sdepth_test {
 namespace {
 
 using on_device::exact;
-using sdepth::head_norm;
+using sdepth::qk_norm;
 
 struct qk_case {
     int heads, dim;
-    head_norm norm;
+    qk_norm norm;
     bool rotary, positions;
 };
 
@@ -29,7 +29,7 @@ struct qk_problem {
         const int width = c.heads * c.dim;
         x = of.draw(width, random), grad_y = of.draw(width, random);
         y.assign(x.size(), nan), grad_x = y, rstd.assign(of.numbers(c.heads), nan);
-        const int weights = c.norm == head_norm::full_width ? width : c.dim;
+        const int weights = c.norm == qk_norm::full_width ? width : c.dim;
         weight = normal_fp32(count(1, 1, weights), random), grad_weight = normal_fp32(weight.size(), random);
         for (std::size_t i = 0; i < of.numbers(1); ++i) positions.push_back(int(random() % 30000));
     }
@@ -42,13 +42,13 @@ struct qk_problem {
                 .rotary = c.rotary,
                 .base = 1e4,
                 .x = x.data(),
-                .weight = c.norm == head_norm::none ? nullptr : weight.data(),
+                .weight = c.norm == qk_norm::none ? nullptr : weight.data(),
                 .positions = c.positions ? positions.data() : nullptr,
                 .y = y.data(),
-                .rstd = c.norm == head_norm::none ? nullptr : rstd.data()};
+                .rstd = c.norm == qk_norm::none ? nullptr : rstd.data()};
     }
     sdepth::QkPrepareBackwardArgs<exact> back() {
-        return {args(), grad_y.data(), grad_x.data(), c.norm == head_norm::none ? nullptr : grad_weight.data()};
+        return {args(), grad_y.data(), grad_x.data(), c.norm == qk_norm::none ? nullptr : grad_weight.data()};
     }
 };
 
@@ -57,8 +57,8 @@ void check_qk(const row_case& rows, const qk_case& c) {
     INFO("qk " << rows.batch << " x " << rows.capacity << ", " << c.heads << " heads of " << c.dim << ", norm "
                << int(c.norm) << ", rotary " << c.rotary << ", positions " << c.positions);
     // The norm over the full width stores its rows in bfloat16 before they turn, and mixes pairs.
-    const double mixed = c.norm == head_norm::full_width && c.rotary ? 1 : 0;
-    const double terms = c.norm == head_norm::full_width ? c.heads * c.dim : c.dim;
+    const double mixed = c.norm == qk_norm::full_width && c.rotary ? 1 : 0;
+    const double terms = c.norm == qk_norm::full_width ? c.heads * c.dim : c.dim;
     sdepth::host<double> host(1);
     qk_problem want(rows, c, random), got = want, again = want;
     host.qk_prepare(want.args());
@@ -94,7 +94,7 @@ void check_qk(const row_case& rows, const qk_case& c) {
 
 TEST_CASE("qk_prepare equals the oracle", "[rotary]") {
     for (const row_case& rows : row_cases())
-        for (const head_norm norm : {head_norm::none, head_norm::per_head, head_norm::full_width})
+        for (const qk_norm norm : {qk_norm::none, qk_norm::per_head, qk_norm::full_width})
             for (const auto& c : std::vector<qk_case>{{16, 128, norm, true, true},
                                                       {8, 64, norm, true, false},
                                                       {3, 128, norm, true, false},
@@ -108,7 +108,7 @@ TEST_CASE("qk_prepare equals the oracle", "[rotary]") {
 }
 TEST_CASE("qk_prepare on small shapes", "[rotary][small]") {
     for (const row_case& rows : small_row_cases())
-        for (const head_norm norm : {head_norm::none, head_norm::per_head, head_norm::full_width}) {
+        for (const qk_norm norm : {qk_norm::none, qk_norm::per_head, qk_norm::full_width}) {
             check_qk(rows, {6, 64, norm, true, true});
             check_qk(rows, {3, 20, norm, true, false});
         }

@@ -13,7 +13,7 @@ namespace sdepth_test {
 namespace {
 
 using on_device::exact;
-using sdepth::residual_gate;
+using sdepth::gate_form;
 
 void check_logits(const row_case& c, int width) {
     std::mt19937_64 random(std::random_device{}());
@@ -49,19 +49,19 @@ void check_logits(const row_case& c, int width) {
 struct residual_problem {
     row_case of;
     int width, sequence;
-    residual_gate gate;
+    gate_form gate;
     bool with_a, with_f, with_scale;
     std::vector<int> ids;
     std::vector<double> logits, scale, a, f, x, bias, grad_x, grad_a, grad_f, grad_logits, grad_scale;
 
-    residual_problem(const row_case& c, int w, residual_gate g, int parts, std::mt19937_64& random)
+    residual_problem(const row_case& c, int w, gate_form g, int parts, std::mt19937_64& random)
         : of(c),
           width(w),
           sequence(2 * c.capacity + 1),
           gate(g),
           with_a(parts % 2 == 1),
           with_f(parts >= 2),
-          with_scale(g != residual_gate::ffn && parts != 1) {
+          with_scale(g != gate_form::ffn && parts != 1) {
         for (std::size_t i = 0; i < of.numbers(1); ++i)
             ids.push_back(2 * int(i % std::size_t(c.capacity)) + int(random() % 2));
         const std::size_t all = count(c.batch, sequence, 1);
@@ -91,7 +91,7 @@ struct residual_problem {
     }
 };
 
-void check_residual(const row_case& c, int width, residual_gate gate, int parts) {
+void check_residual(const row_case& c, int width, gate_form gate, int parts) {
     std::mt19937_64 random(std::random_device{}());
     INFO("residual " << c.batch << " x " << c.capacity << ", width " << width << ", gate " << int(gate) << ", parts "
                      << parts);
@@ -224,7 +224,7 @@ TEST_CASE("route_logits equals the oracle", "[route]") {
 TEST_CASE("scatter_residual equals the oracle", "[route]") {
     for (const row_case& c : row_cases())
         for (const int width : {8, 1024, 1029})
-            for (const residual_gate gate : {residual_gate::layer, residual_gate::ffn, residual_gate::none})
+            for (const gate_form gate : {gate_form::layer, gate_form::ffn, gate_form::none})
                 for (const int parts : {1, 2, 3}) check_residual(c, width, gate, parts);
 }
 TEST_CASE("route_loss equals the oracle", "[route]") {
@@ -258,7 +258,7 @@ TEST_CASE("routing on small shapes", "[route][small]") {
     for (const row_case& c : small_row_cases()) {
         check_logits(c, 24), check_logits(c, 5);
         for (const int parts : {1, 2, 3})
-            check_residual(c, 24, residual_gate::layer, parts), check_residual(c, 5, residual_gate::ffn, parts);
+            check_residual(c, 24, gate_form::layer, parts), check_residual(c, 5, gate_form::ffn, parts);
         check_loss(c), check_visibility(c, 4, false, true), check_visibility(c, 0, true, true), check_decode(c, 24);
     }
 }

@@ -11,7 +11,7 @@
 namespace {
 
 using namespace sdepth_test;
-using sdepth::nonlinearity;
+using sdepth::activation;
 
 template <class T>
 struct gated_problem {
@@ -41,7 +41,7 @@ struct plain_problem {
     sdepth::ActivationBackwardArgs<P> back;
     std::vector<T> x, act, grad_act, grad_x;
 
-    plain_problem(sdepth::batch_rows rows, int hidden, nonlinearity kind) {
+    plain_problem(sdepth::batch_rows rows, int hidden, activation kind) {
         const long long n = rows.capacity() * hidden;
         x = samples<T>(n, 1), grad_act = samples<T>(n, 2);
         for (T& e : x)
@@ -81,14 +81,14 @@ TEST_CASE("swiglu: slopes, dead rows, in place", "[ffn]") {
 
 TEST_CASE("activation: values, slopes, dead rows, in place", "[ffn]") {
     sdepth::host<double> host(2);
-    for (const nonlinearity kind : {nonlinearity::gelu, nonlinearity::relu, nonlinearity::silu}) {
+    for (const activation kind : {activation::gelu, activation::relu, activation::silu}) {
         plain_problem<double> p(few, 21, kind);
         p.run(host);
         CHECK((dead_alone_are_nan(p.act, few, 21) && dead_alone_are_nan(p.grad_x, few, 21)));
         const double x = p.x[5];
-        CHECK(p.act[5] == Approx(kind == nonlinearity::gelu   ? x / 2 * (1 + std::erf(x / std::sqrt(2)))
-                                 : kind == nonlinearity::relu ? std::max(x, 0.)
-                                                              : x / (1 + std::exp(-x)))
+        CHECK(p.act[5] == Approx(kind == activation::gelu   ? x / 2 * (1 + std::erf(x / std::sqrt(2)))
+                                 : kind == activation::relu ? std::max(x, 0.)
+                                                            : x / (1 + std::exp(-x)))
                               .epsilon(1e-14));
         const auto loss = [&] {
             host.activation(p.args);
@@ -116,7 +116,7 @@ TEST_CASE("feed-forward parts: float agrees with double and with itself", "[ffn]
     CHECK(distance(got.grad_gate, want.grad_gate) <= tolerance<float>(1, 8 * 10));
     CHECK(distance(got.grad_up, want.grad_up) <= tolerance<float>(1, 8 * 6));
     CHECK((same_bits(got.act, again.act) && same_bits(got.grad_gate, again.grad_gate)));
-    for (const nonlinearity kind : {nonlinearity::gelu, nonlinearity::relu, nonlinearity::silu}) {
+    for (const activation kind : {activation::gelu, activation::relu, activation::silu}) {
         plain_problem<double> exact(rows, 50, kind);
         plain_problem<float> rounded(rows, 50, kind), repeated(rows, 50, kind);
         exact.run(oracle), rounded.run(one), repeated.run(three);

@@ -6,14 +6,14 @@ namespace {
 
 using namespace sdepth_test;
 
-template <sdepth::feature Map, bool Gated, int Heads = 3, int Keys = 4, int Values = 5>
+template <sdepth::feature_map Map, bool Gated, int Heads = 3, int Keys = 4, int Values = 5>
 struct linear_attention {
     template <class T>
     using args = sdepth::LinearAttentionArgs<sdepth::uniform_precision<T>>;
 
     static std::vector<field> fields() {
         // Features that are smooth over the differences, and denominators away from zero.
-        const double centre = Map == sdepth::feature::exponential ? 0 : 3;
+        const double centre = Map == sdepth::feature_map::exponential ? 0 : 3;
         const field key{Heads * Keys, false, centre, 0.5};
         std::vector<field> all{key, key, {Heads * Values}};
         if (Gated) all.push_back({Heads, false, 2, 2});
@@ -50,14 +50,15 @@ struct linear_attention {
     }
 };
 
-using sdepth::feature;
+using sdepth::feature_map;
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("linear attention: forms, segments, documents, slopes, threads", "[recurrent]",
-                   (linear_attention<feature::elu_plus_one, true>), (linear_attention<feature::elu_plus_one, false>),
-                   (linear_attention<feature::relu, true>), (linear_attention<feature::exponential, true>),
-                   (linear_attention<feature::exponential, true, 1, 2, 1>)) {
+                   (linear_attention<feature_map::elu_plus_one, true>),
+                   (linear_attention<feature_map::elu_plus_one, false>), (linear_attention<feature_map::relu, true>),
+                   (linear_attention<feature_map::exponential, true>),
+                   (linear_attention<feature_map::exponential, true, 1, 2, 1>)) {
     forms_agree<TestType>();
     segments_join<TestType>();
     documents_stand_alone<TestType>();
@@ -66,7 +67,7 @@ TEMPLATE_TEST_CASE("linear attention: forms, segments, documents, slopes, thread
 }
 
 TEST_CASE("linear attention: the quadratic form written out, and gates that shut", "[recurrent]") {
-    using mixer = linear_attention<feature::exponential, true, 1, 2, 3>;
+    using mixer = linear_attention<feature_map::exponential, true, 1, 2, 3>;
     sdepth::host<double> host(1);
     constexpr int n = 9;
     auto d = data<double>::of<mixer>({1, {n, nullptr}}, nullptr, false);

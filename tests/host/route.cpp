@@ -14,7 +14,7 @@
 namespace {
 
 using namespace sdepth_test;
-using sdepth::residual_gate;
+using sdepth::gate_form;
 using sdepth::selection_rule;
 template <class T>
 using precision_of = sdepth::uniform_precision<T>;
@@ -182,7 +182,7 @@ struct residual_problem {
     sdepth::ScatterResidualBackwardArgs<precision_of<T>> back;
     std::vector<T> gates, scale, a, f, x, bias, grad_x, grad_a, grad_f, grad_gates, grad_scale;
 
-    residual_problem(sdepth::batch_rows rows, int sequence, int width, residual_gate gate, const int* ids) {
+    residual_problem(sdepth::batch_rows rows, int sequence, int width, gate_form gate, const int* ids) {
         const long long n = rows.capacity() * width, all = static_cast<long long>(rows.batch) * sequence;
         gates = samples<T>(all, 1), scale = {T(1.5)}, a = samples<T>(n, 2), f = samples<T>(n, 3);
         poison_dead(a, rows, width), poison_dead(f, rows, width);
@@ -190,11 +190,11 @@ struct residual_problem {
         grad_a = grad_f = poison<T>(n), grad_gates = samples<T>(all, 7), grad_scale = {T(.25)};
         args = {rows,         sequence,     width,    gate,     2,        ids,
                 gates.data(), scale.data(), a.data(), f.data(), x.data(), bias.data()};
-        if (gate == residual_gate::ffn) args.scale = nullptr;
-        if (gate == residual_gate::none) args.gate_logits = nullptr;
+        if (gate == gate_form::ffn) args.scale = nullptr;
+        if (gate == gate_form::none) args.gate_logits = nullptr;
         back = {args, grad_x.data(), grad_a.data(), grad_f.data(), grad_gates.data(), grad_scale.data()};
-        if (gate == residual_gate::ffn) back.grad_scale = nullptr;
-        if (gate == residual_gate::none) back.grad_logits = nullptr;
+        if (gate == gate_form::ffn) back.grad_scale = nullptr;
+        if (gate == gate_form::none) back.grad_logits = nullptr;
     }
 };
 
@@ -204,7 +204,7 @@ TEST_CASE("gated residual: three forms, slopes, untouched rows", "[route]") {
     const std::vector<int> live{2, 0, 3}, ids{1, 4, -9, -9, -9, -9, 0, 2, 3};
     const sdepth::batch_rows rows{3, {3, live.data()}};
     sdepth::host<double> host(2);
-    for (const residual_gate gate : {residual_gate::layer, residual_gate::ffn, residual_gate::none})
+    for (const gate_form gate : {gate_form::layer, gate_form::ffn, gate_form::none})
         for (const int branches : {1, 2, 3}) {  // bit 0: a, bit 1: f
             residual_problem<double> p(rows, 5, 4, gate, ids.data());
             if ((branches & 1) == 0) p.args.a = nullptr;
@@ -220,9 +220,9 @@ TEST_CASE("gated residual: three forms, slopes, untouched rows", "[route]") {
                 for (std::size_t c = 0; c < 4; ++c) {
                     const double a = (branches & 1) != 0 ? p.a[row * 4 + c] : 0;
                     const double f = (branches & 2) != 0 ? p.f[row * 4 + c] : 0;
-                    want[at * 4 + c] += gate == residual_gate::layer ? 1.5 * r * (a + f)
-                                        : gate == residual_gate::ffn ? a + r * f
-                                                                     : 1.5 * (a + f);
+                    want[at * 4 + c] += gate == gate_form::layer ? 1.5 * r * (a + f)
+                                        : gate == gate_form::ffn ? a + r * f
+                                                                 : 1.5 * (a + f);
                 }
             }
             host.scatter_residual(p.args);
@@ -247,11 +247,11 @@ TEST_CASE("gated residual: three forms, slopes, untouched rows", "[route]") {
             }
             std::vector<double> to_gates = p.grad_gates, to_scale{p.grad_scale[0] - .25};
             for (std::size_t i = 0; i < to_gates.size(); ++i) to_gates[i] -= gates0[i];
-            if (gate == residual_gate::none || (gate == residual_gate::ffn && branches == 1))
+            if (gate == gate_form::none || (gate == gate_form::ffn && branches == 1))
                 CHECK(p.grad_gates == gates0);
             else
                 CHECK(gradient_defect(loss, p.gates, to_gates) <= 1e-6);
-            if (gate == residual_gate::ffn)
+            if (gate == gate_form::ffn)
                 CHECK(p.grad_scale[0] == .25);
             else
                 CHECK(gradient_defect(loss, p.scale, to_scale) <= 1e-6);
@@ -367,9 +367,9 @@ TEST_CASE("routing: float agrees with double and with itself", "[route]") {
     CHECK(distance(got.grad_x, want.grad_x) <= tolerance<float>(1, 2));
     CHECK((same_bits(got.grad_w, again.grad_w) && same_bits(got.logits, again.logits)));
 
-    residual_problem<double> exact(rows, L, width, residual_gate::layer, ids.data());
-    residual_problem<float> rounded(rows, L, width, residual_gate::layer, ids.data());
-    residual_problem<float> repeated(rows, L, width, residual_gate::layer, ids.data());
+    residual_problem<double> exact(rows, L, width, gate_form::layer, ids.data());
+    residual_problem<float> rounded(rows, L, width, gate_form::layer, ids.data());
+    residual_problem<float> repeated(rows, L, width, gate_form::layer, ids.data());
     oracle.scatter_residual(exact.args), one.scatter_residual(rounded.args), three.scatter_residual(repeated.args);
     oracle.scatter_residual_backward(exact.back), one.scatter_residual_backward(rounded.back);
     three.scatter_residual_backward(repeated.back);

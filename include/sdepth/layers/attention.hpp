@@ -4,21 +4,10 @@
 
 #include <string_view>
 
+#include "sdepth/choices.hpp"
 #include "sdepth/layer.hpp"
 
 namespace sdepth::inline v0 {
-
-/// Where RMS normalisation of queries and keys applies.
-enum class qk_norm {
-    none,
-    per_head,   ///< one gain per element of a head (Qwen3)
-    full_width  ///< over all heads at once (OLMo 2)
-};
-
-constexpr std::string_view name_of(qk_norm kind) {
-    constexpr std::string_view names[] = {"none", "per head", "full width"};
-    return names[static_cast<int>(kind)];
-}
 
 struct attention_policy {
     qk_norm norm = qk_norm::per_head;

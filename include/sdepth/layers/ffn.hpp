@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "sdepth/choices.hpp"
 #include "sdepth/layer.hpp"
 
 namespace sdepth::inline v0 {
@@ -20,14 +21,6 @@ struct None {
     template <class Sink>
     static constexpr void describe(Sink&, const Dims&) {}
 };
-
-/// Non-linearity of a plain feed-forward part.
-enum class activation { gelu, relu, silu };
-
-constexpr std::string_view name_of(activation kind) {
-    constexpr std::string_view names[] = {"gelu", "relu", "silu"};
-    return names[static_cast<int>(kind)];
-}
 
 struct ffn_policy {
     bool biases = false;
@@ -67,7 +60,6 @@ struct SwiGLU {
 template <activation A = activation::gelu, ffn_policy P = ffn_policy{}>
 struct MLP {
     static constexpr ffn_policy policy = P;
-    static constexpr activation nonlinearity = A;
     static constexpr std::string_view name = "mlp";
     static constexpr bool causal = true;
 

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "sdepth/choices.hpp"
 #include "sdepth/layer.hpp"
 #include "sdepth/layers/block.hpp"
 
@@ -194,14 +195,6 @@ struct Mamba2 {
     // B and C. By parameters, or compilers warn of sizes that the check refuses.
     static constexpr long long inputs(long long groups, long long states) { return 2 * groups * states; }
 };
-
-/// Feature map of linear attention.
-enum class feature_map { elu_plus_one, relu, exponential };
-
-constexpr std::string_view name_of(feature_map map) {
-    constexpr std::string_view names[] = {"elu + 1", "relu", "exp"};
-    return names[static_cast<int>(map)];
-}
 
 struct linear_attention_policy {
     long long heads = 0;      ///< 0 = the model's query heads

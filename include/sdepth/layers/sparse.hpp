@@ -5,17 +5,12 @@
 #include <concepts>
 #include <string_view>
 
+#include "sdepth/choices.hpp"
 #include "sdepth/layer.hpp"
 #include "sdepth/layers/block.hpp"
 
 namespace sdepth::inline v0 {
 
-/// What the routing probability r = sigmoid(logit) multiplies.
-enum class gate_form {
-    layer,  ///< x + scale r (a + f), X-MoD (Eq. 7)
-    ffn,    ///< x + a + r f, MoD (Eq. 6)
-    none    ///< x + scale (a + f), the ablation without a gate
-};
 /// Where evaluation cuts the logits.
 enum class threshold {
     tracked,  ///< at the running mean of the training cut
@@ -31,10 +26,6 @@ enum class key_scope {
     full  ///< of every row: Selected-Q/full-KV, a control of the X-MoD paper
 };
 
-constexpr std::string_view name_of(gate_form form) {
-    constexpr std::string_view names[] = {"layer", "ffn", "none"};
-    return names[static_cast<int>(form)];
-}
 constexpr std::string_view name_of(threshold cut) { return cut == threshold::tracked ? "tracked" : "half"; }
 constexpr std::string_view name_of(routing_logit logit) { return logit == routing_logit::biased ? "biased" : "raw"; }
 constexpr std::string_view name_of(selection_scope scope) {

@@ -2,6 +2,7 @@
 // Arguments of the non-linear middle of feed-forward parts. Rank 5.
 #pragma once
 
+#include "sdepth/choices.hpp"
 #include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
@@ -24,15 +25,12 @@ struct SwigluBackwardArgs {
     typename P::activation* grad_up = nullptr;         // [N, F], overwritten; may be grad_act
 };
 
-/// The non-linearities of a plain feed-forward part: gelu x Phi(x), relu, silu x sigmoid(x).
-enum class nonlinearity { gelu, relu, silu };
-
 /// act = f(x).
 template <class P>
 struct ActivationArgs {
     batch_rows rows;  // N = rows.capacity()
     int hidden = 0;   // F
-    nonlinearity kind = nonlinearity::gelu;
+    activation kind = activation::gelu;
     const typename P::activation* x = nullptr;  // [N, F]
     typename P::activation* act = nullptr;      // [N, F]
 };

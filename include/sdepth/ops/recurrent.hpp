@@ -9,6 +9,7 @@
 // chunk.
 #pragma once
 
+#include "sdepth/choices.hpp"
 #include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
@@ -69,9 +70,6 @@ struct GatedNormBackwardArgs {
     typename P::gradient* grad_weight = nullptr;     // [w], added to
 };
 
-/// Feature maps of linear attention.
-enum class feature { elu_plus_one, relu, exponential };
-
 /// S = l S + f(k) v', z = l z + f(k), y = f(q)' S / (f(q)' z + epsilon), l = sigmoid(gate), 1 without gates.
 template <class P>
 struct LinearAttentionArgs {
@@ -79,7 +77,7 @@ struct LinearAttentionArgs {
     int heads = 0;      // H
     int key_dim = 0;    // a
     int value_dim = 0;  // b
-    feature map = feature::elu_plus_one;
+    feature_map map = feature_map::elu_plus_one;
     double epsilon = 1e-6;
     int chunk = recurrent_chunk;                   // of the parallel form
     const int* first = nullptr;                    // [N] or null

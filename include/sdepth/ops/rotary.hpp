@@ -2,12 +2,10 @@
 // Arguments of query and key preparation: RMS norm, then rotary phases. Rank 5.
 #pragma once
 
+#include "sdepth/choices.hpp"
 #include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
-
-/// What a norm of queries or keys spans.
-enum class head_norm { none, per_head, full_width };
 
 /// y = rotate(norm(x)). Rotary pairs the elements c and c + h/2 of a head and turns them by
 /// position * base^(-2c/h) (Su et al. 2021); position = positions[row], or the row's own index in its sequence.
@@ -16,7 +14,7 @@ struct QkPrepareArgs {
     batch_rows rows;   // N = rows.capacity()
     int heads = 0;     // H
     int head_dim = 0;  // h
-    head_norm norm = head_norm::per_head;
+    qk_norm norm = qk_norm::per_head;
     double epsilon = 1e-6;
     bool rotary = true;
     double base = 1e6;

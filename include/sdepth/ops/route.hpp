@@ -4,6 +4,7 @@
 // s_i = w . x_i, v_i = s_i - tau b_i, u_i = v_i - c, r_i = sigmoid(gate logit). Everything here is in the sum type.
 #pragma once
 
+#include "sdepth/choices.hpp"
 #include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
@@ -73,20 +74,13 @@ struct VisibilityArgs {
     int* last = nullptr;                 // the same; dead rows get an empty range
 };
 
-/// How a sparse layer adds its branches to the residual stream.
-enum class residual_gate {
-    layer,  ///< x + scale r (a + f)
-    ffn,    ///< x + a + r f
-    none    ///< x + scale (a + f)
-};
-
 /// x[b, ids[b, j]] += gated branches of row j, r = sigmoid(gate logit of that row); and b += increment for them.
 template <class P>
 struct ScatterResidualArgs {
     batch_rows rows;   // chosen rows, N = rows.capacity()
     int sequence = 0;  // L
     int width = 0;     // d
-    residual_gate gate = residual_gate::layer;
+    gate_form gate = gate_form::layer;
     double increment = 1;
 
     const int* ids = nullptr;                      // [N]

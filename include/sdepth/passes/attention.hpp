@@ -20,9 +20,6 @@ struct mixer_pass;
 template <attention_policy P>
 struct mixer_pass<Attention<P>> {
     static constexpr bool has_norm = P.norm != qk_norm::none;
-    static constexpr head_norm norm_kind = P.norm == qk_norm::none       ? head_norm::none
-                                           : P.norm == qk_norm::per_head ? head_norm::per_head
-                                                                         : head_norm::full_width;
 
     /// Kept from forward to backward.
     template <class B>
@@ -222,7 +219,7 @@ struct mixer_pass<Attention<P>> {
         return {.rows = rows,
                 .heads = static_cast<int>(heads),
                 .head_dim = static_cast<int>(d.head_dim),
-                .norm = norm_kind,
+                .norm = P.norm,
                 .epsilon = P.norm_epsilon,
                 .rotary = P.rotary,
                 .base = P.rotary_base,

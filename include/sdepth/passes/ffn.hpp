@@ -139,9 +139,6 @@ struct ffn_pass<SwiGLU<P>> {
 template <activation A, ffn_policy P>
 struct ffn_pass<MLP<A, P>> {
     static constexpr long long experts = 0;
-    static constexpr nonlinearity kind = A == activation::gelu   ? nonlinearity::gelu
-                                         : A == activation::relu ? nonlinearity::relu
-                                                                 : nonlinearity::silu;
 
     template <class B>
     struct saved {
@@ -207,7 +204,7 @@ struct ffn_pass<MLP<A, P>> {
   private:
     template <class T>
     static ActivationArgs<T> middle(const Dims& d, const batch_rows& rows, const auto& s, typename T::activation* act) {
-        return {.rows = rows, .hidden = static_cast<int>(d.ffn), .kind = kind, .x = s.up, .act = act};
+        return {.rows = rows, .hidden = static_cast<int>(d.ffn), .kind = A, .x = s.up, .act = act};
     }
 };
 

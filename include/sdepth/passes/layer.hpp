@@ -329,13 +329,10 @@ class layer_worker {
                 .x = x};
     }
     ScatterResidualArgs<T> residual() const {
-        constexpr residual_gate gate = policy.gate == gate_form::layer ? residual_gate::layer
-                                       : policy.gate == gate_form::ffn ? residual_gate::ffn
-                                                                       : residual_gate::none;
         return {.rows = rows_,
                 .sequence = st_.rows.each.capacity,
                 .width = width,
-                .gate = gate,
+                .gate = policy.gate,
                 .increment = policy.increment,
                 .ids = ids_,
                 .gate_logits = policy.gate_logit == routing_logit::biased ? s_.biased : s_.raw,

@@ -11,9 +11,6 @@ namespace sdepth::inline v0 {
 template <linear_attention_policy P>
 struct mixer_pass<LinearAttention<P>> {
     using mixer = LinearAttention<P>;
-    static constexpr feature map = P.map == feature_map::elu_plus_one ? feature::elu_plus_one
-                                   : P.map == feature_map::relu       ? feature::relu
-                                                                      : feature::exponential;
     static constexpr long long keys(const Dims& d) { return mixer::heads(d) * mixer::key_dim(d); }
     static constexpr long long values(const Dims& d) { return mixer::heads(d) * mixer::value_dim(d); }
 
@@ -110,7 +107,7 @@ struct mixer_pass<LinearAttention<P>> {
                 .heads = static_cast<int>(mixer::heads(d)),
                 .key_dim = static_cast<int>(mixer::key_dim(d)),
                 .value_dim = static_cast<int>(mixer::value_dim(d)),
-                .map = map,
+                .map = P.map,
                 .epsilon = P.epsilon,
                 .first = in.first,
                 .q = s.q,

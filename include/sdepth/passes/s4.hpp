@@ -78,8 +78,7 @@ struct mixer_pass<S4<P>> {
     }
     template <class B>
     static ActivationArgs<typename B::precision> middle(const Dims& d, const mixer_rows<B>& in, const saved<B>& s) {
-        return {
-            .rows = in.rows, .hidden = static_cast<int>(d.width), .kind = nonlinearity::gelu, .x = s.y, .act = s.act};
+        return {.rows = in.rows, .hidden = static_cast<int>(d.width), .kind = activation::gelu, .x = s.y, .act = s.act};
     }
     template <class B, class View>
     static S4Args<typename B::precision> core(const Dims& d, const View& w, const mixer_rows<B>& in,

@@ -55,10 +55,10 @@ struct swiglu_backward_op {
 };
 
 // f(x) and its slope.
-template <nonlinearity kind>
+template <activation kind>
 __device__ float2 nonlinear(float x) {
-    if constexpr (kind == nonlinearity::relu) return x > 0.f ? make_float2(x, 1.f) : make_float2(0.f, 0.f);
-    if constexpr (kind == nonlinearity::silu) {
+    if constexpr (kind == activation::relu) return x > 0.f ? make_float2(x, 1.f) : make_float2(0.f, 0.f);
+    if constexpr (kind == activation::silu) {
         const float s = sigmoid(x);
         return make_float2(x * s, s + x * s * (1.f - s));
     }
@@ -67,7 +67,7 @@ __device__ float2 nonlinear(float x) {
     return make_float2(x * below, below + x * density);
 }
 
-template <class P, nonlinearity kind>
+template <class P, activation kind>
 struct activation_op {
     ActivationArgs<P> a;
     __device__ long long begin(const row_place& p) const { return p.row * a.hidden; }
@@ -84,7 +84,7 @@ struct activation_op {
     }
 };
 
-template <class P, nonlinearity kind>
+template <class P, activation kind>
 struct activation_backward_op {
     using loaded = struct { eight<typename P::activation> x, grad; };
     ActivationBackwardArgs<P> g;
@@ -104,10 +104,10 @@ struct activation_backward_op {
 
 // Calls f with the kind as a constant.
 template <class F>
-void with_nonlinearity(nonlinearity kind, F f) {
-    if (kind == nonlinearity::gelu) f(std::integral_constant<nonlinearity, nonlinearity::gelu>{});
-    if (kind == nonlinearity::relu) f(std::integral_constant<nonlinearity, nonlinearity::relu>{});
-    if (kind == nonlinearity::silu) f(std::integral_constant<nonlinearity, nonlinearity::silu>{});
+void with_activation(activation kind, F f) {
+    if (kind == activation::gelu) f(std::integral_constant<activation, activation::gelu>{});
+    if (kind == activation::relu) f(std::integral_constant<activation, activation::relu>{});
+    if (kind == activation::silu) f(std::integral_constant<activation, activation::silu>{});
 }
 
 }  // namespace detail
@@ -127,7 +127,7 @@ void swiglu_backward(const SwigluBackwardArgs<P>& g, cudaStream_t stream) {
 /// See ActivationArgs.
 template <class P>
 void activation(const ActivationArgs<P>& a, cudaStream_t stream) {
-    detail::with_nonlinearity(a.kind, [&](auto kind) {
+    detail::with_activation(a.kind, [&](auto kind) {
         each_row(a.rows, a.hidden, detail::activation_op<P, kind()>{a}, "activation", stream);
     });
 }
@@ -135,7 +135,7 @@ void activation(const ActivationArgs<P>& a, cudaStream_t stream) {
 /// See ActivationBackwardArgs.
 template <class P>
 void activation_backward(const ActivationBackwardArgs<P>& g, cudaStream_t stream) {
-    detail::with_nonlinearity(g.forward.kind, [&](auto kind) {
+    detail::with_activation(g.forward.kind, [&](auto kind) {
         each_row(g.forward.rows, g.forward.hidden, detail::activation_backward_op<P, kind()>{g}, "activation_backward",
                  stream);
     });

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(256) qk_prepare_kernel(const QkPrepareArgs<P> 
     const row_place place(a.rows, row);
     if (!place.live(a.rows)) return;
     const rotary_lane me(a.head_dim);
-    const bool norm = a.norm != head_norm::none;
+    const bool norm = a.norm != qk_norm::none;
     float cosine[8], sine[8], weight[2][8];
     if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
     if (norm)
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(256)
     if (threadIdx.x < rotary_speeds::most) turns[threadIdx.x] = speeds.turns[threadIdx.x];
     __syncthreads();
     const rotary_lane me(a.head_dim);
-    const bool norm = a.norm != head_norm::none;
+    const bool norm = a.norm != qk_norm::none;
     float weight[2][8], sums[2][8] = {};
     if (norm)
 #pragma unroll
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(256) qk_prepare_plain_kernel(const QkPrepareAr
     const rotary_plain_lane<P> me(a.head_dim);
     float y[8];
     me.read(a.x + item * a.head_dim, y);
-    if (a.norm != head_norm::none) {
+    if (a.norm != qk_norm::none) {
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < 8; ++i) sum += y[i] * y[i];
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(256)
     if (threadIdx.x < rotary_speeds::most) turns[threadIdx.x] = speeds.turns[threadIdx.x];
     __syncthreads();
     const rotary_plain_lane<P> me(a.head_dim);
-    const bool norm = a.norm != head_norm::none;
+    const bool norm = a.norm != qk_norm::none;
     float sums[8] = {};
     for (long long item = blockIdx.x * 8LL + threadIdx.x / 32; item < a.rows.capacity() * a.heads;
          item += gridDim.x * 8LL) {
@@ -342,10 +342,10 @@ void qk_prepare(const QkPrepareArgs<P>& a, cudaStream_t stream) {
     const bool fast = detail::check_heads(a, "qk_prepare");
     if (a.rows.capacity() < 1 || a.heads < 1) return;
     QkPrepareArgs<P> turned = a;
-    if (a.norm == head_norm::full_width) {
+    if (a.norm == qk_norm::full_width) {
         rms_norm(detail::full_width_norm(a), stream);
         if (!a.rotary) return;
-        turned.norm = head_norm::none;
+        turned.norm = qk_norm::none;
         turned.x = a.y;
     }
     const rotary_speeds speeds(a.head_dim, a.base);
@@ -369,9 +369,9 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
     const QkPrepareArgs<P>& a = g.forward;
     const bool fast = detail::check_heads(a, "qk_prepare_backward");
     if (a.rows.capacity() < 1 || a.heads < 1) return;
-    const bool full_width = a.norm == head_norm::full_width;
+    const bool full_width = a.norm == qk_norm::full_width;
     QkPrepareBackwardArgs<P> turned = g;
-    if (full_width) turned.forward.norm = head_norm::none;
+    if (full_width) turned.forward.norm = qk_norm::none;
     const rotary_speeds speeds(a.head_dim, a.base);
     auto* partial = static_cast<float*>(scratch);
     const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
@@ -387,7 +387,7 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
                                                  .grad_x = g.grad_x,
                                                  .grad_weight = g.grad_weight},
                           scratch, stream);
-    else if (a.norm == head_norm::per_head)
+    else if (a.norm == qk_norm::per_head)
         add_columns(partial, blocks, a.head_dim, g.grad_weight, "qk_prepare_backward", stream);
 }
 

@@ -169,10 +169,10 @@ struct residual_state {
     template <class P>
     __device__ residual_state(const ScatterResidualArgs<P>& args, const row_place& p)
         : at(static_cast<long long>(p.sequence) * args.sequence + args.ids[p.row]), scale(1), r(1) {
-        if (args.gate != residual_gate::none) r = sigmoid(args.gate_logits[at]);
-        if (args.gate != residual_gate::ffn && args.scale != nullptr) scale = to_float(*args.scale);
-        a = args.gate == residual_gate::ffn ? 1.f : scale * r;
-        f = args.gate == residual_gate::ffn ? r : scale * r;
+        if (args.gate != gate_form::none) r = sigmoid(args.gate_logits[at]);
+        if (args.gate != gate_form::ffn && args.scale != nullptr) scale = to_float(*args.scale);
+        a = args.gate == gate_form::ffn ? 1.f : scale * r;
+        f = args.gate == gate_form::ffn ? r : scale * r;
     }
 };
 
@@ -276,8 +276,8 @@ __global__ void __launch_bounds__(256)
     }
     on_a = warp_sum(on_a), on_f = warp_sum(on_f);
     if (lane != 0) return;
-    const float gated = args.gate == residual_gate::ffn ? on_f : by.scale * (on_a + on_f);
-    if (args.gate != residual_gate::none) g.grad_logits[by.at] += gated * by.r * (1.f - by.r);
+    const float gated = args.gate == gate_form::ffn ? on_f : by.scale * (on_a + on_f);
+    if (args.gate != gate_form::none) g.grad_logits[by.at] += gated * by.r * (1.f - by.r);
     if (g.grad_scale != nullptr) shares[row] = by.r * (on_a + on_f);
 }
 

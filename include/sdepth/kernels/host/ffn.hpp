@@ -22,9 +22,9 @@ struct value_and_slope {
 };
 
 template <class T>
-value_and_slope<T> nonlinear(nonlinearity kind, T x) {
-    if (kind == nonlinearity::relu) return x > T{0} ? value_and_slope<T>{x, T{1}} : value_and_slope<T>{T{0}, T{0}};
-    if (kind == nonlinearity::silu) {
+value_and_slope<T> nonlinear(activation kind, T x) {
+    if (kind == activation::relu) return x > T{0} ? value_and_slope<T>{x, T{1}} : value_and_slope<T>{T{0}, T{0}};
+    if (kind == activation::silu) {
         const T s = sigmoid(x);
         return {x * s, s + x * s * (T{1} - s)};
     }

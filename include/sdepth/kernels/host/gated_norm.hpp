@@ -52,7 +52,7 @@ void gated_norm_backward(workers& team, const GatedNormBackwardArgs<uniform_prec
             const long long at = (row * a.groups + group) * a.width;
             const T rstd = a.rstd[row * a.groups + group];
             const auto gate = [&](std::size_t c) {
-                return detail::nonlinear(nonlinearity::silu, a.gate[at + static_cast<long long>(c)]);
+                return detail::nonlinear(activation::silu, a.gate[at + static_cast<long long>(c)]);
             };
             for (std::size_t c = 0; c < width; ++c) {
                 const long long e = at + static_cast<long long>(c);

@@ -13,14 +13,14 @@ namespace detail {
 
 // A feature and its slope at x.
 template <class T>
-T feature_of(feature map, T x) {
-    if (map == feature::relu) return std::max(x, T{0});
-    return map == feature::elu_plus_one && x > T{0} ? x + T{1} : std::exp(x);
+T feature_of(feature_map map, T x) {
+    if (map == feature_map::relu) return std::max(x, T{0});
+    return map == feature_map::elu_plus_one && x > T{0} ? x + T{1} : std::exp(x);
 }
 template <class T>
-T feature_slope(feature map, T x) {
-    if (map == feature::relu) return x > T{0} ? T{1} : T{0};
-    return map == feature::elu_plus_one && x > T{0} ? T{1} : std::exp(x);
+T feature_slope(feature_map map, T x) {
+    if (map == feature_map::relu) return x > T{0} ? T{1} : T{0};
+    return map == feature_map::elu_plus_one && x > T{0} ? T{1} : std::exp(x);
 }
 
 // Head h of sequence b; its values have a last column of ones, whose sum is the denominator.

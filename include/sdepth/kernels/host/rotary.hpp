@@ -74,9 +74,9 @@ void qk_prepare(workers& team, const QkPrepareArgs<uniform_precision<T>>& a) {
     for_rows(team, a.rows, [&](long long row) {
         const T* x = a.x + row * width;
         T* y = a.y + row * width;
-        if (a.norm == head_norm::none)
+        if (a.norm == qk_norm::none)
             for (int c = 0; c < width; ++c) y[c] = x[c];
-        else if (a.norm == head_norm::full_width)
+        else if (a.norm == qk_norm::full_width)
             a.rstd[row] = detail::normalise(x, a.weight, y, width, a.epsilon);
         else
             for (int head = 0; head < a.heads; ++head)
@@ -92,17 +92,17 @@ void qk_prepare_backward(workers& team, const QkPrepareBackwardArgs<uniform_prec
     const auto& a = g.forward;
     const int width = a.heads * a.head_dim;
     const detail::phases<T> phases = detail::phases_of<T>(a);
-    const int weights = a.norm == head_norm::full_width ? width : a.head_dim;
-    T* grad_weight = a.norm == head_norm::none ? nullptr : g.grad_weight;
+    const int weights = a.norm == qk_norm::full_width ? width : a.head_dim;
+    T* grad_weight = a.norm == qk_norm::none ? nullptr : g.grad_weight;
     for_rows_with_sums(team, a.rows, weights, grad_weight, [&](long long row, T* sums) {
         const T* x = a.x + row * width;
         const T* grad_y = g.grad_y + row * width;
         T* grad_x = g.grad_x + row * width;
         for (int c = 0; c < width; ++c) grad_x[c] = grad_y[c];
         if (a.rotary) phases.turn(grad_x, a.heads, detail::position_of<T>(a, row), T{-1});
-        if (a.norm == head_norm::full_width)
+        if (a.norm == qk_norm::full_width)
             detail::normalise_backward(x, a.weight, a.rstd[row], grad_x, grad_x, false, sums, width);
-        else if (a.norm == head_norm::per_head)
+        else if (a.norm == qk_norm::per_head)
             for (int c = 0, head = 0; head < a.heads; ++head, c += a.head_dim)
                 detail::normalise_backward(x + c, a.weight, a.rstd[row * a.heads + head], grad_x + c, grad_x + c, false,
                                            sums, a.head_dim);

@@ -161,9 +161,9 @@ struct residual_factors {
     T scale = 1, r = 1, a = 1, f = 1;
 
     residual_factors(const ScatterResidualArgs<uniform_precision<T>>& args, long long at) {
-        if (args.gate != residual_gate::none) r = sigmoid(args.gate_logits[at]);
-        if (args.gate != residual_gate::ffn && args.scale != nullptr) scale = *args.scale;
-        if (args.gate == residual_gate::ffn)
+        if (args.gate != gate_form::none) r = sigmoid(args.gate_logits[at]);
+        if (args.gate != gate_form::ffn && args.scale != nullptr) scale = *args.scale;
+        if (args.gate == gate_form::ffn)
             f = r;
         else
             a = f = scale * r;
@@ -199,8 +199,8 @@ void scatter_residual_backward(workers& team, const ScatterResidualBackwardArgs<
             return branch == nullptr ? T{0} : detail::dot(grad_x, branch + row * args.width, args.width);
         };
         const T on_a = along(args.a), on_f = along(args.f);
-        const T gated = args.gate == residual_gate::ffn ? on_f : by.scale * (on_a + on_f);
-        if (args.gate != residual_gate::none) g.grad_logits[at] += gated * by.r * (T{1} - by.r);
+        const T gated = args.gate == gate_form::ffn ? on_f : by.scale * (on_a + on_f);
+        if (args.gate != gate_form::none) g.grad_logits[at] += gated * by.r * (T{1} - by.r);
         if (grad_scale != nullptr) *grad_scale += by.r * (on_a + on_f);
         if (args.a != nullptr)
             for (int c = 0; c < args.width; ++c) g.grad_a[row * args.width + c] = by.a * grad_x[c];

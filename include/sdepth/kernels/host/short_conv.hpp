@@ -73,7 +73,7 @@ void short_conv_backward(workers& team, const ShortConvBackwardArgs<uniform_prec
         T* grad = grad_sum.data() + row * a.channels;
         detail::convolve(a, row, grad);
         for (int c = 0; c < a.channels; ++c) {
-            grad[c] = g.grad_y[row * a.channels + c] * detail::nonlinear(nonlinearity::silu, grad[c]).slope;
+            grad[c] = g.grad_y[row * a.channels + c] * detail::nonlinear(activation::silu, grad[c]).slope;
             sums[weights + c] += grad[c];
         }
         for (int t = 0; t < a.width; ++t) {
