@@ -38,7 +38,12 @@ set(SDEPTH_HEADERS
     layers/sparse.hpp
     layers/experts.hpp
     layers/moda.hpp
-    layers/recurrent.hpp
+    layers/recurrence.hpp
+    layers/s4.hpp
+    layers/mamba.hpp
+    layers/mamba2.hpp
+    layers/linear_attention.hpp
+    layers/gated_delta.hpp
     layers/ends.hpp
     check.hpp
     explain.hpp

@@ -8,8 +8,10 @@
 
 #include "sdepth/layers/block.hpp"
 #include "sdepth/layers/experts.hpp"
+#include "sdepth/layers/gated_delta.hpp"
+#include "sdepth/layers/mamba.hpp"
+#include "sdepth/layers/mamba2.hpp"
 #include "sdepth/layers/moda.hpp"
-#include "sdepth/layers/recurrent.hpp"
 #include "sdepth/layers/sparse.hpp"
 #include "sdepth/model.hpp"
 

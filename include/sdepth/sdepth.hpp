@@ -3,12 +3,16 @@
 #pragma once
 
 // The formula: layers, + and *.
-#include "sdepth/layers/block.hpp"      // dense, attention_only, ffn_only, layer<Mixer, Ffn>
-#include "sdepth/layers/experts.hpp"    // moe<E, k>
-#include "sdepth/layers/moda.hpp"       // moda, moda_last
-#include "sdepth/layers/recurrent.hpp"  // s4, mamba, mamba2, linear_attention, gated_delta
-#include "sdepth/layers/sparse.hpp"     // sparse<K>, mod<K>
-#include "sdepth/pattern.hpp"           // * and +, loop<n>, 4_c
+#include "sdepth/layers/block.hpp"             // dense, attention_only, ffn_only, layer<Mixer, Ffn>
+#include "sdepth/layers/experts.hpp"           // moe<E, k>
+#include "sdepth/layers/gated_delta.hpp"       // gated_delta
+#include "sdepth/layers/linear_attention.hpp"  // linear_attention
+#include "sdepth/layers/mamba.hpp"             // mamba
+#include "sdepth/layers/mamba2.hpp"            // mamba2
+#include "sdepth/layers/moda.hpp"              // moda, moda_last
+#include "sdepth/layers/s4.hpp"                // s4
+#include "sdepth/layers/sparse.hpp"            // sparse<K>, mod<K>
+#include "sdepth/pattern.hpp"                  // * and +, loop<n>, 4_c
 
 // The model and its counts.
 #include "sdepth/contract.hpp"  // contract_text<M>(run_record)

@@ -5,6 +5,7 @@
 
 #include "sdepth/count.hpp"
 #include "sdepth/presets.hpp"
+#include "sdepth/sdepth.hpp"
 
 namespace sdepth_test {
 

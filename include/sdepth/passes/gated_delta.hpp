@@ -2,7 +2,7 @@
 // Forward and backward of the gated delta rule as backend operations. Rank 5.
 #pragma once
 
-#include "sdepth/layers/recurrent.hpp"
+#include "sdepth/layers/gated_delta.hpp"
 #include "sdepth/passes/attention.hpp"
 #include "sdepth/passes/recurrent.hpp"
 

@@ -2,7 +2,7 @@
 // Forward and backward of linear attention as backend operations. Rank 5.
 #pragma once
 
-#include "sdepth/layers/recurrent.hpp"
+#include "sdepth/layers/linear_attention.hpp"
 #include "sdepth/passes/attention.hpp"
 #include "sdepth/passes/recurrent.hpp"
 

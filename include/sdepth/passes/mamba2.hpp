@@ -2,7 +2,7 @@
 // Forward and backward of Mamba-2 as backend operations. Rank 5.
 #pragma once
 
-#include "sdepth/layers/recurrent.hpp"
+#include "sdepth/layers/mamba2.hpp"
 #include "sdepth/passes/attention.hpp"
 #include "sdepth/passes/recurrent.hpp"
 

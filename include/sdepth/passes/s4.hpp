@@ -2,7 +2,7 @@
 // Forward and backward of S4 as backend operations. Rank 5.
 #pragma once
 
-#include "sdepth/layers/recurrent.hpp"
+#include "sdepth/layers/s4.hpp"
 #include "sdepth/ops/ffn.hpp"
 #include "sdepth/passes/attention.hpp"
 #include "sdepth/passes/recurrent.hpp"
