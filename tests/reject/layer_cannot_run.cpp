@@ -2,8 +2,8 @@
 // A plan of a layer that counts but has no passes.
 // expect: sdepth: this layer can be counted but not run: it has no passes
 #include "formula.hpp"
+#include "sdepth/kernels/host/host.hpp"
 #include "sdepth/plan.hpp"
-#include "sdepth/precision.hpp"
 
 struct Mirror : layer_base {
     static constexpr std::string_view name = "mirror";
@@ -17,9 +17,6 @@ struct Mirror : layer_base {
     template <class Sink>
     static constexpr void describe(Sink&, const Dims&) {}
 };
-struct backend {
-    using precision = uniform_precision<float>;
-};
 
 #ifdef TWIN
 using M = Model<dense * 2_c, small>;
@@ -27,4 +24,4 @@ using M = Model<dense * 2_c, small>;
 using M = Model<dense + Mirror{}, small>;
 #endif
 static_assert(counted_as_usual<M, 2>());
-static_assert(plan<M, backend, Run{.seq = 64}>::peak_bytes > 0);
+static_assert(plan<M, host<float>, Run{.seq = 64}>::peak_bytes > 0);
