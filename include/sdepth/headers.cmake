@@ -54,6 +54,7 @@ set(SDEPTH_HEADERS
     hana.hpp
     report.hpp
     tensor_table.hpp
+    initialise.hpp
     carve.hpp
     token_budget.hpp
     planner.hpp
@@ -70,6 +71,7 @@ set(SDEPTH_HEADERS
     ops/ends.hpp
     ops/route.hpp
     ops/update.hpp
+    ops/initial.hpp
     ops/decode.hpp
     ops/recurrent.hpp
     passes/view.hpp
@@ -86,7 +88,6 @@ set(SDEPTH_HEADERS
     passes/block.hpp
     passes/layer.hpp
     plan.hpp
-    initialise.hpp
     kernels/host/parallel.hpp
     kernels/host/vector.hpp
     kernels/host/gemm.hpp
@@ -112,6 +113,7 @@ set(SDEPTH_HEADERS
     kernels/host/ends.hpp
     kernels/host/route.hpp
     kernels/host/update.hpp
+    kernels/host/initial.hpp
     kernels/host/host.hpp
     kernels/host/depth_attention.hpp
     pipeline.hpp
@@ -159,6 +161,12 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/decode.cuh
     kernels/cuda/update.cuh
     kernels/cuda/muon.cuh
+    kernels/cuda/initial.cuh
+    kernels/cuda/linear.cuh
+    kernels/cuda/memory.cuh
+    kernels/cuda/graph.cuh
+    kernels/cuda/cuda.cuh
+    cuda.cuh
 )
 
 list(TRANSFORM SDEPTH_HEADERS PREPEND "${CMAKE_CURRENT_LIST_DIR}/")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The first values of a model's tensors, each a function of (seed, tensor name, element) alone. Rank 5.
+// The first values of a model's tensors, each a function of (seed, tensor name, element) alone. Rank 4.
 #pragma once
 
-#include <cmath>
+#include <math.h>
+
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "sdepth/layer.hpp"
 #include "sdepth/random.hpp"
-#include "sdepth/tensor_table.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -22,13 +22,13 @@ constexpr std::uint32_t stream_of(std::string_view name) {
 }
 
 // log-uniform in [low, 100 low].
-inline double random_step(double low, double uniform) { return low * std::pow(100.0, uniform); }
+SDEPTH_HOST_DEVICE inline double random_step(double low, double uniform) { return low * ::pow(100.0, uniform); }
 
 }  // namespace detail
 
 /// Element `i` of a tensor `cols` wide (0 = a vector) that starts as `start`.
-inline double initial_value(const initial& start, std::uint64_t seed, std::uint32_t stream, long long i,
-                            long long cols) {
+SDEPTH_HOST_DEVICE inline double initial_value(const initial& start, std::uint64_t seed, std::uint32_t stream,
+                                               long long i, long long cols) {
     const auto element = static_cast<std::uint64_t>(i);
     const auto uniform = [&] { return random_uniform(seed, random_use::weights, stream, element); };
     switch (start.kind) {
@@ -43,32 +43,17 @@ inline double initial_value(const initial& start, std::uint64_t seed, std::uint3
         case init_kind::uniform:
             return start.value * (2 * uniform() - 1);
         case init_kind::log_counting:
-            return std::log(1.0 + static_cast<double>(cols == 0 ? i : i % cols));
+            return ::log(1.0 + static_cast<double>(cols == 0 ? i : i % cols));
         case init_kind::log_uniform:
-            return std::log(1 + (start.value - 1) * uniform());
+            return ::log(1 + (start.value - 1) * uniform());
         case init_kind::step_bias: {
             const double step = detail::random_step(start.value, uniform());
-            return step + std::log(-std::expm1(-step));  // softplus of this is step
+            return step + ::log(-::expm1(-step));  // softplus of this is step
         }
         case init_kind::log_step:
-            return std::log(detail::random_step(start.value, uniform()));
+            return ::log(detail::random_step(start.value, uniform()));
     }
     return 0;
-}
-
-/// Calls f(file_tensor, values) with the first values of every tensor, in double.
-template <class M, class F>
-void for_each_initial_tensor(std::uint64_t seed, F f) {
-    std::vector<double> values;
-    for_each_file_tensor<M>([&](const file_tensor& tensor) {
-        values.resize(static_cast<std::size_t>(tensor.elements));
-        const std::uint32_t stream = detail::stream_of(tensor.name);
-        for (long long i = 0; i < tensor.elements; ++i) {
-            values[static_cast<std::size_t>(i)] =
-                initial_value(tensor.row->tensor.start, seed, stream, i, tensor.row->tensor.cols);
-        }
-        f(tensor, values);
-    });
 }
 
 }  // namespace sdepth::inline v0

@@ -11,8 +11,8 @@
 
 #include "sdepth/error.hpp"
 #include "sdepth/expert_load.hpp"
-#include "sdepth/initialise.hpp"
 #include "sdepth/ops/ends.hpp"
+#include "sdepth/ops/initial.hpp"
 #include "sdepth/ops/update.hpp"
 #include "sdepth/plan.hpp"
 
@@ -112,8 +112,14 @@ class pipeline {
 
     /// First values of every tensor.
     void initialise(std::uint64_t seed) {
-        for_each_initial_tensor<M>(seed, [&](const file_tensor& tensor, const std::vector<double>& values) {
-            parameters_.store(backend_, tensor.offset, values);
+        for_each_file_tensor<M>([&](const file_tensor& t) {
+            backend_.initialise({.elements = t.elements,
+                                 .cols = t.row->tensor.cols,
+                                 .start = t.row->tensor.start,
+                                 .seed = seed,
+                                 .stream = detail::stream_of(t.name),
+                                 .master = parameters_.master + t.offset,
+                                 .weight = parameters_.copy_at(t.offset)});
         });
         reset_optimiser();
     }

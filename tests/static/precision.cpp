@@ -99,6 +99,7 @@ struct typed_backend {
     void cache(const CacheArgs<P>&) {}
     void track_cut(const TrackCutArgs<P>&) {}
     void squares(const SquaresArgs<P>&) {}
+    void initialise(const InitialArgs<P>&) {}
     void begin_update(const BeginUpdateArgs&) {}
     void adamw(const AdamwArgs<P>&) {}
     void muon(const MuonArgs<P>&) {}

@@ -60,7 +60,7 @@ void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t strea
 
 /// Bytes of scratch for attention_backward.
 template <class Arch>
-std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
+constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     backward_scratch s{};
     if constexpr (std::is_same_v<Arch, portable>)
         return a.head_dim == 64 ? backward_layout<portable_tile<64>, false>(a, nullptr, s)

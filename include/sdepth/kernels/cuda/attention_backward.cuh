@@ -501,7 +501,7 @@ void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, vo
     check(cudaGetDevice(&device), "attention_backward");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "attention_backward");
     backward_scratch s{};
-    backward_layout<Tile>(a, static_cast<unsigned char*>(scratch), s);
+    backward_layout<Tile>(a, scratch, s);
     const attention_view view(a);
     const int Tq = a.queries.capacity, Tk = a.keys.capacity, o_row = a.heads * a.head_dim;
     backward_schedule schedule{0, a.batch * a.kv_heads, a.heads / a.kv_heads};

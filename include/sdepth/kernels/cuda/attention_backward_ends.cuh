@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "sdepth/carve.hpp"
 #include "sdepth/kernels/cuda/attention_tiles.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/ops/attention.hpp"
@@ -26,19 +27,15 @@ struct backward_scratch {
 
 /// Splits scratch; with a null pointer only counts: returns the bytes. `sums`: whether grad_q is summed in memory.
 template <class Tile, bool sums = true>
-std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, unsigned char* at, backward_scratch& s) {
+constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, void* at, backward_scratch& s) {
     s.query_blocks = (a.queries.capacity + Tile::query_block - 1) / Tile::query_block;
-    const std::size_t slots = std::size_t(a.batch) * unsigned(a.heads) * unsigned(s.query_blocks);
-    unsigned char* const begin = at;
-    const auto take = [&at](auto*& p, std::size_t n) {
-        p = reinterpret_cast<std::remove_reference_t<decltype(p)>>(at);
-        at += (n * sizeof(*p) + 255) / 256 * 256;
-    };
+    const long long blocks = static_cast<long long>(a.batch) * s.query_blocks, slots = blocks * a.heads;
+    carver take = at == nullptr ? carver() : carver(at);
     if constexpr (sums) take(s.sums, slots * Tile::sum_count);
     take(s.row_data, slots * 2 * Tile::query_block);
-    take(s.sight, std::size_t(a.batch) * unsigned(s.query_blocks));
+    take(s.sight, blocks);
     take(s.turns, slots);
-    return static_cast<std::size_t>(at - begin);
+    return static_cast<std::size_t>(take.bytes());
 }
 
 /// Step 1. One block of threads: one query block, four heads.

@@ -444,7 +444,7 @@ template <class Tile>
 void attention_backward_portable(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     backward_scratch s{};
-    backward_layout<Tile, false>(a, static_cast<unsigned char*>(scratch), s);
+    backward_layout<Tile, false>(a, scratch, s);
     const attention_view view(a);
     const auto B = static_cast<unsigned>(a.batch), H = static_cast<unsigned>(a.heads);
     attention_prepare_kernel<Tile><<<dim3(static_cast<unsigned>(s.query_blocks), (H + 3) / 4, B), 256, 0, stream>>>(

@@ -40,6 +40,8 @@ class products {
 
     /// @param workspace  device memory of `workspace_bytes`, 256-byte aligned, any content; the caller's
     explicit products(void* workspace) : workspace_(workspace) { check(cublasLtCreate(&handle_)); }
+    /// Of the products that follow.
+    void use_workspace(void* workspace) { workspace_ = workspace; }
     ~products() { cublasLtDestroy(handle_); }
     products(const products&) = delete;
     products& operator=(const products&) = delete;

@@ -302,7 +302,7 @@ struct select_scratch_view {
 /// One sequence a cluster (or block).
 template <int blocks, class P>
 __device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const select_scratch_view& scratch) {
-    extern __shared__ __align__(16) unsigned char raw[];
+    extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     auto& shared = *reinterpret_cast<select_shared*>(raw);
     auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
     const int b = static_cast<int>(blockIdx.y);
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(select_threads)
 template <class P>
 __global__ void __launch_bounds__(select_threads, 1)
     select_documents_kernel(const SelectArgs<P> a, const select_scratch_view s) {
-    extern __shared__ __align__(16) unsigned char raw[];
+    extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     auto& shared = *reinterpret_cast<select_shared*>(raw);
     auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
     const int b = static_cast<int>(blockIdx.y), length = a.rows.each.capacity;

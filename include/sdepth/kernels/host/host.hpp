@@ -22,6 +22,7 @@
 #include "sdepth/kernels/host/gated_delta.hpp"
 #include "sdepth/kernels/host/gated_norm.hpp"
 #include "sdepth/kernels/host/grouped.hpp"
+#include "sdepth/kernels/host/initial.hpp"
 #include "sdepth/kernels/host/linear.hpp"
 #include "sdepth/kernels/host/linear_attention.hpp"
 #include "sdepth/kernels/host/norm.hpp"
@@ -196,6 +197,7 @@ class host {
     void cache(const CacheArgs<precision>& a) { on_host::cache<T>(a); }
     void track_cut(const TrackCutArgs<precision>& a) { on_host::track_cut<T>(a); }
 
+    void initialise(const InitialArgs<precision>& a) { on_host::initialise<T>(team_, a); }
     void squares(const SquaresArgs<precision>& a) { on_host::squares<T>(team_, a); }
     void begin_update(const BeginUpdateArgs& a) { on_host::begin_update(a); }
     void adamw(const AdamwArgs<precision>& a) { on_host::adamw<T>(team_, a); }

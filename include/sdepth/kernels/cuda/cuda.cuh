@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The CUDA backend: every operation of dense and sparse-depth models on one GPU, memory, and recorded steps. Rank 5.
+//
+// bfloat16 storage; fp32 sums, statistics, gradients of weights, moments and master weights. Everything goes to one
+// stream in the order of the calls; only `from_device` waits for it. No operation takes memory: what they need beside
+// their arguments is the workspace, a part of the plan.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sdepth/dims.hpp"
+#include "sdepth/kernels/cuda/attention.cuh"
+#include "sdepth/kernels/cuda/decode.cuh"
+#include "sdepth/kernels/cuda/ends.cuh"
+#include "sdepth/kernels/cuda/ffn.cuh"
+#include "sdepth/kernels/cuda/graph.cuh"
+#include "sdepth/kernels/cuda/initial.cuh"
+#include "sdepth/kernels/cuda/linear.cuh"
+#include "sdepth/kernels/cuda/memory.cuh"
+#include "sdepth/kernels/cuda/muon.cuh"
+#include "sdepth/kernels/cuda/norm.cuh"
+#include "sdepth/kernels/cuda/products.cuh"
+#include "sdepth/kernels/cuda/rotary.cuh"
+#include "sdepth/kernels/cuda/route.cuh"
+#include "sdepth/kernels/cuda/select.cuh"
+#include "sdepth/kernels/cuda/update.cuh"
+#include "sdepth/precision.hpp"
+
+namespace sdepth::inline v0 {
+
+/// What the CUDA backend stores.
+using cuda_precision = precision<__nv_bfloat16, float, float, __nv_bfloat16, float>;
+
+/// How a CUDA backend works.
+struct cuda_settings {
+    int device = 0;
+    bool graphs = true;  ///< repeated steps are recorded and replayed; false: each operation is started by itself
+};
+
+/// The backend.
+/// @tparam Arch  on_cuda::hopper, or on_cuda::portable for any GPU from sm_80 on
+template <class Arch = on_cuda::hopper>
+class cuda {
+  public:
+    using precision = cuda_precision;
+    using memory = on_cuda::device_memory;
+    template <class Key>
+    using recording = on_cuda::recording<Key>;
+
+    /// Rows of logits that exist at a time.
+    static constexpr long long logit_rows = 4096;
+    /// Matrices that Muon works on at the same time.
+    static constexpr int muon_together = 8;
+
+    /// Bytes that operations need beside their arguments, in a model of sizes `d` in run `r`.
+    static constexpr long long workspace_bytes(const Dims& d, const Run& r) {
+        return static_cast<long long>(on_cuda::products::workspace_bytes + scratch_bytes(d, r));
+    }
+
+    explicit cuda(cuda_settings settings = {}) : settings_(settings) {
+        on_cuda::check(cudaSetDevice(settings.device), "device");
+        on_cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    }
+    ~cuda() { cudaStreamDestroy(stream_); }
+    cuda(const cuda&) = delete;
+    cuda& operator=(const cuda&) = delete;
+
+    cudaStream_t stream() const { return stream_; }
+    /// Sets the workspace of the operations that follow: `workspace_bytes`, 256-byte aligned.
+    void use_workspace(void* at) {
+        multiply_.use_workspace(at);
+        scratch_ = static_cast<std::byte*>(at) + on_cuda::products::workspace_bytes;
+    }
+    /// Runs `body`, or replays what it did when it was recorded with this key.
+    template <class Key, class F>
+    void repeat(recording<Key>& place, const Key& key, F body) {
+        settings_.graphs ? place.run(stream_, key, body) : body();
+    }
+    /// Waits for everything so far.
+    void wait() { on_cuda::check(cudaStreamSynchronize(stream_), "GPU"); }
+
+    memory allocate(std::size_t bytes) { return memory(bytes); }
+    void zero(void* to, std::size_t bytes) { on_cuda::check(cudaMemsetAsync(to, 0, bytes, stream_), "zero"); }
+    void copy(void* to, const void* from, std::size_t bytes) {
+        on_cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy");
+    }
+    void to_device(void* to, const void* from, std::size_t bytes) { upload_(to, from, bytes, stream_); }
+    void from_device(void* to, const void* from, std::size_t bytes) {
+        on_cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copy from the device");
+        wait();
+    }
+
+    void linear(const LinearArgs<precision>& a) { on_cuda::linear(a, multiply_, stream_); }
+    void linear_backward(const LinearBackwardArgs<precision>& a) {
+        on_cuda::linear_backward(a, multiply_, scratch_, stream_);
+    }
+
+    void rms_norm(const RmsNormArgs<precision>& a) { on_cuda::rms_norm(a, stream_); }
+    void rms_norm_backward(const RmsNormBackwardArgs<precision>& a) {
+        on_cuda::rms_norm_backward(a, scratch_, stream_);
+    }
+    void gather(const GatherArgs<precision>& a) { on_cuda::gather(a, stream_); }
+    void scatter(const ScatterArgs<precision>& a) { on_cuda::scatter(a, stream_); }
+    void add(const AddArgs<precision>& a) { on_cuda::add(a, stream_); }
+
+    void qk_prepare(const QkPrepareArgs<precision>& a) { on_cuda::qk_prepare(a, stream_); }
+    void qk_prepare_backward(const QkPrepareBackwardArgs<precision>& a) {
+        on_cuda::qk_prepare_backward(a, scratch_, stream_);
+    }
+    void attention(const AttentionArgs<__nv_bfloat16>& a) { on_cuda::attention_forward<Arch>(a, stream_); }
+    void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a) {
+        on_cuda::attention_backward<Arch>(a, scratch_, stream_);
+    }
+
+    void swiglu(const SwigluArgs<precision>& a) { on_cuda::swiglu(a, stream_); }
+    void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_cuda::swiglu_backward(a, stream_); }
+    void activation(const ActivationArgs<precision>& a) { on_cuda::activation(a, stream_); }
+    void activation_backward(const ActivationBackwardArgs<precision>& a) { on_cuda::activation_backward(a, stream_); }
+
+    void embed(const EmbedArgs<precision>& a) { on_cuda::embed(a, stream_); }
+    void embed_backward(const EmbedBackwardArgs<precision>& a) { on_cuda::embed_backward(a, stream_); }
+    void head_loss(const HeadLossArgs<precision>& a) { on_cuda::head_loss(a, multiply_, scratch_, stream_); }
+
+    void route_logits(const RouteLogitsArgs<precision>& a) { on_cuda::route_logits(a, stream_); }
+    void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
+        on_cuda::route_logits_backward(a, scratch_, stream_);
+    }
+    void select(const SelectArgs<precision>& a) { on_cuda::select<Arch>(a, scratch_, stream_); }
+    void visibility(const VisibilityArgs& a) { on_cuda::visibility(a, stream_); }
+    void scatter_residual(const ScatterResidualArgs<precision>& a) { on_cuda::scatter_residual(a, stream_); }
+    void scatter_residual_backward(const ScatterResidualBackwardArgs<precision>& a) {
+        on_cuda::scatter_residual_backward(a, scratch_, stream_);
+    }
+    void route_loss(const RouteLossArgs<precision>& a) { on_cuda::route_loss(a, scratch_, stream_); }
+    void positions(const PositionsArgs& a) { on_cuda::positions(a, stream_); }
+    void cache(const CacheArgs<precision>& a) { on_cuda::cache(a, stream_); }
+    void track_cut(const TrackCutArgs<precision>& a) { on_cuda::track_cut(a, stream_); }
+
+    void initialise(const InitialArgs<precision>& a) { on_cuda::initialise(a, stream_); }
+    void squares(const SquaresArgs<precision>& a) { on_cuda::squares(a, scratch_, stream_); }
+    void begin_update(const BeginUpdateArgs& a) { on_cuda::begin_update(a, stream_); }
+    void adamw(const AdamwArgs<precision>& a) { on_cuda::adamw(a, stream_); }
+    void muon(const MuonArgs<precision>& a) { on_cuda::muon(a, multiply_, stream_); }
+
+  private:
+    static constexpr std::size_t scratch_bytes(const Dims& d, const Run& r) {
+        const long long rows = r.batch * r.seq;
+        const auto heads = static_cast<int>(d.heads), head_dim = static_cast<int>(d.head_dim);
+        const std::size_t needs[] = {
+            on_cuda::linear_backward_scratch(static_cast<int>(std::max({d.width, d.ffn, d.heads * d.head_dim}))),
+            on_cuda::rms_norm_backward_scratch(static_cast<int>(d.width)),
+            on_cuda::qk_prepare_backward_scratch(heads, head_dim),
+            head_dim != 64 && head_dim != 128
+                ? 0
+                : on_cuda::attention_backward_scratch<Arch>({.batch = static_cast<int>(r.batch),
+                                                             .heads = heads,
+                                                             .kv_heads = static_cast<int>(d.kv()),
+                                                             .head_dim = head_dim,
+                                                             .queries = {static_cast<int>(r.seq)},
+                                                             .keys = {static_cast<int>(r.seq)}}),
+            on_cuda::head_loss_scratch(rows),
+            on_cuda::route_logits_backward_scratch(static_cast<int>(d.width)),
+            on_cuda::scatter_residual_backward_scratch(rows),
+            on_cuda::route_loss_scratch(rows),
+            on_cuda::select_scratch(static_cast<int>(r.batch), static_cast<int>(r.seq), true),
+            on_cuda::squares_scratch()};
+        return *std::max_element(std::begin(needs), std::end(needs));
+    }
+
+    cuda_settings settings_;
+    cudaStream_t stream_ = nullptr;
+    on_cuda::uploads upload_;
+    on_cuda::products multiply_{nullptr};
+    std::byte* scratch_ = nullptr;
+};
+
+}  // namespace sdepth::inline v0

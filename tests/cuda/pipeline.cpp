@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Whole training steps on the GPU against the host: losses, masks, files, and that nothing depends on how a step is
+// started.
+#include "pipeline.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "sdepth/kernels/host/host.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using namespace sdepth_test;
+
+constexpr small_model every_model[] = {small_model::dense, small_model::mod, small_model::x_mod,
+                                       small_model::routed_ffn};
+
+small_result run_on_host(small_model which, const small_run& what) {
+    sdepth::host<float> backend;
+    return run_small(which, backend, what);
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Largest relative distance of two curves.
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+    double most = a.size() == b.size() ? 0 : INFINITY;
+    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+        most = std::max(most, std::abs(a[i] - b[i]) / std::abs(b[i]));
+    return most;
+}
+
+// Smallest share of rows on which a layer's masks agree, over all steps.
+double agreement(const small_result& a, const small_result& b) {
+    double least = a.masks.size() == b.masks.size() ? 1 : 0;
+    const std::size_t layers = a.masks.front().size();
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        double alike = 0, all = 0;
+        for (std::size_t step = 0; step < a.masks.size(); ++step) {
+            const auto &x = a.masks[step][layer], &y = b.masks[step][layer];
+            for (std::size_t i = 0; i < x.size(); ++i) alike += x[i] == y[i] ? 1 : 0;
+            all += static_cast<double>(x.size());
+        }
+        least = std::min(least, alike / all);
+    }
+    return least;
+}
+
+void check_near(const small_result& got, const small_result& want) {
+    CHECK(apart(got.losses, want.losses) <= 1e-2);
+    CHECK(agreement(got, want) >= .99);
+    CHECK(std::abs(got.top - want.top) <= 1e-2 * want.top);
+    CHECK(std::abs(got.threshold - want.threshold) <= 1e-2 * want.threshold);
+}
+
+}  // namespace
+
+TEST_CASE("twenty steps follow the host", "[pipeline]") {
+    for (const small_model which : every_model) {
+        const small_result got = run_on_cuda(which, {}), want = run_on_host(which, {});
+        INFO("model " << static_cast<int>(which));
+        check_near(got, want);
+        CHECK(want.losses.back() < want.losses.front() - .05);
+        CHECK(apart(got.norms, want.norms) <= 5e-2);
+        CHECK(got.planned == got.taken);
+    }
+}
+
+TEST_CASE("documents, padding, Muon and a selective replay follow the host", "[pipeline]") {
+    check_near(run_on_cuda(small_model::x_mod, {.documents = true}),
+               run_on_host(small_model::x_mod, {.documents = true}));
+    check_near(run_on_cuda(small_model::dense, {.documents = true}),
+               run_on_host(small_model::dense, {.documents = true}));
+    const small_run muon{.kind = sdepth::optimiser::muon};
+    check_near(run_on_cuda(small_model::dense, muon), run_on_host(small_model::dense, muon));
+    const small_run replay{.replay = sdepth::recompute::selective};
+    CHECK(run_on_cuda(small_model::x_mod, replay).losses == run_on_cuda(small_model::x_mod, {}).losses);
+}
+
+TEST_CASE("the same bits again, recorded or not, and after a resume", "[pipeline]") {
+    const temporary_folder folder;
+    for (const small_model which : every_model) {
+        INFO("model " << static_cast<int>(which));
+        const auto file = [&](const char* name) { return folder.path() / name; };
+        const small_result once = run_on_cuda(which, {.save = file("once")});
+        const small_result again = run_on_cuda(which, {.save = file("again")});
+        run_on_cuda(which, {.graphs = false, .save = file("direct")});
+        run_on_cuda(which, {.steps = 9, .save = file("half")});
+        run_on_cuda(which, {.steps = 11, .first = 9, .load = file("half"), .save = file("resumed")});
+        CHECK(once.losses == again.losses);
+        CHECK(once.masks == again.masks);
+        const std::string want = bytes_of(file("once"));
+        CHECK(want.size() > 100'000);
+        CHECK(bytes_of(file("again")) == want);
+        CHECK(bytes_of(file("direct")) == want);
+        CHECK(bytes_of(file("resumed")) == want);
+    }
+}
+
+TEST_CASE("files of the host load on the GPU and the other way round", "[pipeline]") {
+    const temporary_folder folder;
+    const auto file = [&](const char* name) { return folder.path() / name; };
+    for (const small_model which : every_model) {
+        INFO("model " << static_cast<int>(which));
+        run_on_host(which, {.steps = 5, .save = file("host")});
+        run_on_cuda(which, {.steps = 0, .first = 5, .load = file("host"), .save = file("through")});
+        CHECK(bytes_of(file("through")) == bytes_of(file("host")));
+        run_on_cuda(which, {.steps = 5, .save = file("cuda")});
+        run_on_host(which, {.steps = 0, .first = 5, .load = file("cuda"), .save = file("back")});
+        CHECK(bytes_of(file("back")) == bytes_of(file("cuda")));
+
+        const small_run on{.steps = 10, .first = 5, .load = file("host")};
+        check_near(run_on_cuda(which, on), run_on_host(which, on));
+    }
+}
