@@ -1,10 +1,9 @@
-#!/ usr / bin / env python3
-#SPDX - License - Identifier : MIT
-""
-    "PyTorch's times for what bench/kernels measures: selection and Muon. One JSON row a line: name, peer, peer_name, unit.
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PyTorch's times for what bench/kernels measures: selection and Muon. One JSON row a line: name, peer, peer_name, unit.
 
-    Medians of 15 runs with random data and an overwritten L2 cache,
-    as ours; recorded as CUDA graphs where that works.
+Medians of 15 runs with random data and an L2 cache full of other memory, as ours; recorded as CUDA graphs where that
+works.
 """
 import json
 import statistics
@@ -60,13 +59,13 @@ def main():
         weights = [torch.nn.Parameter(torch.randn(1024, 3072, device="cuda")) for _ in range(count)]
         for w in weights:
             w.grad = torch.randn_like(w)
-#The whole step, and with no Newton - Schulz step in it : the difference is Newton - Schulz.
+        # The whole step, and with one Newton-Schulz step instead of five: four of them are the difference.
         times = {}
         for steps in (5, 1):
             optimiser = torch.optim.Muon(weights, lr=1e-3, ns_steps=steps)
             times[steps] = milliseconds(optimiser.step, False) / count
         print(json.dumps({"name": "newton_schulz/1024x3072", "peer": round((times[5] - times[1]) * 5 / 4, 4),
-                          "peer_name": "torch.optim.Muon, five of the steps that four more cost", "unit": "ms"}), flush=True)
+                          "peer_name": "torch.optim.Muon, its Newton-Schulz steps", "unit": "ms"}), flush=True)
         print(json.dumps({"name": "muon_step/1024x3072", "peer": round(times[5], 4), "peer_name": "torch.optim.Muon",
                           "unit": "ms"}), flush=True)
 

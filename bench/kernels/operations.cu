@@ -240,9 +240,11 @@ void ends() {
         std::printf("{\"name\": \"head_ce/%s\", \"ours\": %.3f, \"unit\": \"ms\"}\n", name, p.median);
     };
     const long long stride = sdepth::logit_stride(vocab);
+    const int whole = vocab / 8 * 8;
+    const auto held = static_cast<std::size_t>(stride) * sizeof(bf16);
     part("logits/4096", [&] {
         multiply({.m = chunk,
-                  .n = vocab,
+                  .n = whole,
                   .k = width,
                   .b_transposed = true,
                   .a = y.data(),
@@ -253,32 +255,36 @@ void ends() {
                  logits.data(), nullptr);
     });
     part("softmax/4096", [&] {
-        cuda::head_row_kernel<stored><<<chunk, 512>>>(a, 0, stride, reinterpret_cast<float*>(scratch.data()));
+        cuda::head_row_kernel<stored><<<chunk, 512, held>>>(a, 0, stride, reinterpret_cast<float*>(scratch.data()));
     });
     part("grad_y/4096", [&] {
         multiply({.m = chunk,
                   .n = width,
-                  .k = vocab,
+                  .k = whole,
                   .a = logits.data(),
                   .b = weight.data(),
                   .a_stride = stride,
                   .b_stride = width,
-                  .c_stride = width},
+                  .c_stride = width,
+                  .beta = 1},
                  grad_y.data(), nullptr);
     });
-    part("grad_weight/4096", [&] {
-        multiply({.m = vocab,
+    const auto weights = [&](int from, int m) {
+        multiply({.m = m,
                   .n = width,
                   .k = chunk,
                   .a_transposed = true,
-                  .a = logits.data(),
+                  .a = logits.data() + from,
                   .b = y.data(),
                   .a_stride = stride,
                   .b_stride = width,
                   .c_stride = width,
                   .beta = 1},
-                 grad_weight.data(), nullptr);
-    });
+                 grad_weight.data() + static_cast<std::size_t>(from) * width, nullptr);
+    };
+    part("grad_weight/4096", [&] { weights(0, whole); });
+    part("grad_weight/4096/all", [&] { weights(0, vocab); });
+    part("grad_weight/4096/rest", [&] { weights(whole, vocab - whole); });
     const sdepth::EmbedArgs<stored> e{.rows = {1, {rows}},
                                       .width = width,
                                       .vocab = vocab,

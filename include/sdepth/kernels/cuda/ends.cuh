@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/kernels/cuda/norm.cuh"
 #include "sdepth/kernels/cuda/products.cuh"
 #include "sdepth/ops/ends.hpp"
@@ -127,87 +128,110 @@ void embed_backward(const EmbedBackwardArgs<P>& g, cudaStream_t stream) {
 }
 
 /// Softmax of one row of logits, and its loss, by one block; with gradients the logits become
-/// scale (softmax - target). The row is read twice, the second time from the L2 cache.
+/// scale (softmax - target). The row waits in shared memory between its sum and its softmax.
+///
+/// The products before and after want a vocabulary that is a multiple of 8. The columns from `whole` = 8 floor(V / 8)
+/// on are done here: their logits, and their part of grad_y, to which the product adds.
 template <class P>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, 2)
     head_row_kernel(const HeadLossArgs<P> a, long long first, long long stride, float* losses) {
+    using activation = typename P::activation;
     constexpr float log2e = 1.4426950408889634f;
+    constexpr int threads = 512, warps = threads / 32, ahead = 4;
+    extern __shared__ __align__(16) unsigned char raw_row[];
+    auto* const held = reinterpret_cast<activation*>(raw_row);
+    __shared__ float tops[warps], sums[warps], rest[8];
     const long long row = first + blockIdx.x;
-    typename P::activation* const logits = a.logits + blockIdx.x * stride;
-    const int target = a.targets[row], thread = static_cast<int>(threadIdx.x);
-    const bool counts = row_place(a.rows, row).live(a.rows) && target >= 0;
-    const bool known = target < a.vocab;
+    activation* const logits = a.logits + blockIdx.x * stride;
+    const int target = a.targets[row], thread = static_cast<int>(threadIdx.x), whole = a.vocab / 8 * 8;
+    const int lane = thread % 32, warp = thread / 32;
+    const bool counts = row_place(a.rows, row).live(a.rows) && target >= 0, known = target < a.vocab;
     if (!counts) {
         if (thread == 0) losses[row] = 0;
         if (a.grad_y == nullptr) return;
         const float zero[8] = {};
-        for (int c = thread * 8; c < a.vocab; c += 512 * 8) store_eight<false>(logits + c, zero, a.vocab - c);
+        for (int c = thread * 8; c < a.vocab; c += threads * 8) store_eight<false>(logits + c, zero, a.vocab - c);
+        for (int c = thread; whole < a.vocab && c < a.width; c += threads)
+            a.grad_y[row * a.width + c] = from_float<activation>(0.f);
         return;
     }
 
-    __shared__ float tops[16], sums[16];
-    const float at_target = thread == 0 && known ? to_float(logits[target]) : 0.f;
-    float top = -INFINITY, sum = 0;  // sum of 2^(x - top) with x in units of log 2
-    const auto take = [&](const float(&x)[8]) {
-        float most = x[0];
+    float top = -INFINITY, sum = 0;  // sum of 2^(x - top), x in units of log 2
+    for (int begin = thread * 8; begin < whole; begin += ahead * threads * 8) {
+        eight<activation> raw[ahead];
 #pragma unroll
-        for (int e = 1; e < 8; ++e) most = fmaxf(most, x[e]);
-        if (most > top) sum *= exp2f(top - most), top = most;
+        for (int u = 0; u < ahead; ++u)
+            if (begin + u * threads * 8 < whole) raw[u] = load_eight<true>(logits + begin + u * threads * 8, 8);
 #pragma unroll
-        for (int e = 0; e < 8; ++e) sum += exp2f(x[e] - top);
-    };
-    const int whole = a.vocab / 8 * 8;
-#pragma unroll 4
-    for (int c = thread * 8; c < whole; c += 512 * 8) {
-        const auto raw = load_eight<true>(logits + c, 8);
-        float x[8];
+        for (int u = 0; u < ahead; ++u) {
+            const int c = begin + u * threads * 8;
+            if (c >= whole) continue;
+            *reinterpret_cast<eight<activation>*>(held + c) = raw[u];
+            float x[8], most = -INFINITY;
 #pragma unroll
-        for (int e = 0; e < 8; ++e) x[e] = to_float(raw.x[e]) * log2e;
-        take(x);
+            for (int e = 0; e < 8; ++e) x[e] = to_float(raw[u].x[e]) * log2e, most = fmaxf(most, x[e]);
+            if (most > top) sum *= exp2_fast(top - most), top = most;
+#pragma unroll
+            for (int e = 0; e < 8; ++e) sum += exp2_fast(x[e] - top);
+        }
     }
-    if (thread < a.vocab - whole) {
-        const float x = to_float(logits[whole + thread]) * log2e;
-        if (x > top) sum *= exp2f(top - x), top = x;
-        sum += exp2f(x - top);
+    if (warp < a.vocab - whole) {  // one warp a column of the rest
+        float x = 0;
+        for (int c = lane; c < a.width; c += 32)
+            x += to_float(a.y[row * a.width + c]) *
+                 to_float(a.weight[static_cast<long long>(whole + warp) * a.width + c]);
+        x = to_float(from_float<activation>(warp_sum(x)));
+        if (lane == 0) {
+            rest[warp] = x;
+            x *= log2e;
+            if (x > top) sum *= exp2_fast(top - x), top = x;
+            sum += exp2_fast(x - top);
+        }
     }
     // All threads' sums in one, in a fixed order.
     const float own = top;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
-    if (thread % 32 == 0) tops[thread / 32] = top;
+    if (lane == 0) tops[warp] = top;
     __syncthreads();
-    for (int w = 0; w < 16; ++w) top = fmaxf(top, tops[w]);
-    sum = warp_sum(own == -INFINITY ? 0.f : sum * exp2f(own - top));
-    if (thread % 32 == 0) sums[thread / 32] = sum;
+    top = tops[lane % warps];
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+    sum = warp_sum(own == -INFINITY ? 0.f : sum * exp2_fast(own - top));
+    if (lane == 0) sums[warp] = sum;
     __syncthreads();
-    sum = 0;
-    for (int w = 0; w < 16; ++w) sum += sums[w];
+    sum = warp_sum(lane < warps ? sums[lane] : 0.f);
 
-    if (thread == 0) losses[row] = known ? (log2f(sum) + top) / log2e - at_target : __int_as_float(0x7fffffff);
+    const auto logit = [&](int c) { return c < whole ? to_float(held[c]) : rest[c - whole]; };
+    if (thread == 0) losses[row] = known ? (log2f(sum) + top) / log2e - logit(target) : __int_as_float(0x7fffffff);
     if (a.grad_y == nullptr) return;
     const float scale = static_cast<float>(a.scale), share = scale / sum;
-    for (int c = thread * 8; c < whole; c += 512 * 8) {
-        const auto raw = load_eight<true>(logits + c, 8);
+    const auto softmax = [&](float x) { return exp2_fast(x * log2e - top) * share; };
+    for (int c = thread * 8; c < whole; c += threads * 8) {
+        const auto raw = *reinterpret_cast<const eight<activation>*>(held + c);
         float x[8];
 #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            x[e] = exp2f(to_float(raw.x[e]) * log2e - top) * share;
-            if (c + e == target) x[e] -= scale;
-        }
+        for (int e = 0; e < 8; ++e) x[e] = softmax(to_float(raw.x[e]));
         store_eight<true>(logits + c, x, 8);
     }
-    if (thread < a.vocab - whole) {
-        const int c = whole + thread;
-        float x = exp2f(to_float(logits[c]) * log2e - top) * share;
-        if (c == target) x -= scale;
-        logits[c] = from_float<typename P::activation>(x);
-    }
+    const int left = a.vocab - whole;
+    const auto gradient = [&](int c) { return softmax(logit(c)) - (c == target ? scale : 0.f); };
+    if (thread < left) logits[whole + thread] = from_float<activation>(gradient(whole + thread));
+    if (left > 0)
+        for (int c = thread; c < a.width; c += threads) {
+            float part = 0;
+            for (int j = 0; j < left; ++j)
+                part += gradient(whole + j) * to_float(a.weight[static_cast<long long>(whole + j) * a.width + c]);
+            a.grad_y[row * a.width + c] = from_float<activation>(part);
+        }
+    __syncthreads();
+    if (thread == 0 && target < whole) logits[target] = from_float<activation>(gradient(target));
 }
 
 constexpr std::size_t head_loss_scratch(long long rows) { return static_cast<std::size_t>(rows) * sizeof(float); }
 
 /// See HeadLossArgs. Three products a chunk; grad_weight is read and written once a chunk, so that small chunks cost.
-/// Dead rows of y become zero. A target outside the vocabulary makes the loss NaN.
+/// Dead rows of y become zero. A target outside the vocabulary makes the loss NaN. Vocabularies up to 116,000.
 /// @param products  as class products
 template <class P, class Products>
 void head_loss(const HeadLossArgs<P>& a, Products& products, void* scratch, cudaStream_t stream) {
@@ -215,43 +239,53 @@ void head_loss(const HeadLossArgs<P>& a, Products& products, void* scratch, cuda
     if (a.chunk < 1) throw error("head_loss: chunk must be at least 1; give scratch for the logits of one row or more");
     const long long rows = a.rows.capacity(), stride = logit_stride(a.vocab);
     if (rows < 1) return;
+    const std::size_t held = static_cast<std::size_t>(stride) * sizeof(typename P::activation);
+    if (held > 226u << 10) throw error("head_loss: a vocabulary of that size has no kernel; use at most 115000 tokens");
+    check(cudaFuncSetAttribute(head_row_kernel<P>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(held)),
+          "head_loss");
     auto* losses = static_cast<float*>(scratch);
     if (a.grad_y != nullptr) clear_dead_rows(a.rows, a.width, const_cast<typename P::activation*>(a.y), stream);
+    const int whole = a.vocab / 8 * 8, left = a.vocab - whole;  // see head_row_kernel
     for (long long first = 0; first < rows; first += a.chunk) {
         const int now = static_cast<int>(std::min<long long>(a.chunk, rows - first));
+        const auto* const y = a.y + first * a.width;
         products({.m = now,
-                  .n = a.vocab,
+                  .n = whole,
                   .k = a.width,
                   .b_transposed = true,
-                  .a = a.y + first * a.width,
+                  .a = y,
                   .b = a.weight,
                   .a_stride = a.width,
                   .b_stride = a.width,
                   .c_stride = stride},
                  a.logits, stream);
-        head_row_kernel<P><<<static_cast<unsigned>(now), 512, 0, stream>>>(a, first, stride, losses);
+        head_row_kernel<P><<<static_cast<unsigned>(now), 512, held, stream>>>(a, first, stride, losses);
         check(cudaGetLastError(), "head_loss");
         if (a.grad_y == nullptr) continue;
         products({.m = now,
                   .n = a.width,
-                  .k = a.vocab,
+                  .k = whole,
                   .a = a.logits,
                   .b = a.weight,
                   .a_stride = stride,
                   .b_stride = a.width,
-                  .c_stride = a.width},
-                 a.grad_y + first * a.width, stream);
-        products({.m = a.vocab,
-                  .n = a.width,
-                  .k = now,
-                  .a_transposed = true,
-                  .a = a.logits,
-                  .b = a.y + first * a.width,
-                  .a_stride = stride,
-                  .b_stride = a.width,
                   .c_stride = a.width,
-                  .beta = 1},
-                 a.grad_weight, stream);
+                  .beta = left > 0 ? 1.f : 0.f},
+                 a.grad_y + first * a.width, stream);
+        matrix_product weights{.m = whole,
+                               .n = a.width,
+                               .k = now,
+                               .a_transposed = true,
+                               .a = a.logits,
+                               .b = y,
+                               .a_stride = stride,
+                               .b_stride = a.width,
+                               .c_stride = a.width,
+                               .beta = 1};
+        products(weights, a.grad_weight, stream);
+        weights.m = left;
+        weights.a += whole;
+        products(weights, a.grad_weight + static_cast<long long>(whole) * a.width, stream);
     }
     add_sum(losses, rows, a.loss_sum, "head_loss", stream);
 }

@@ -50,22 +50,35 @@ __global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBac
     const RmsNormArgs<P>& a = g.forward;
     const row_teams t(a.width, 4);
     const team_member me(t);
+    using loaded = eight<typename P::activation>;
     float sums[4][8] = {};
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
-    for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride) {
-        const int row = first + me.team();
-        const bool live = row < all && row_place(a.rows, row).live(a.rows);
-        const int columns = live ? a.width - me.column() : 0;  // from this thread's first on
+    // The next row's numbers are on their way while this one's are used.
+    const auto columns_of = [&](int row) {
+        return row < all && row_place(a.rows, row).live(a.rows) ? a.width - me.column() : 0;  // from this thread's on
+    };
+    const auto load = [&](int row, int columns, loaded(&x)[4], loaded(&grad_y)[4]) {
         const long long at = static_cast<long long>(row) * a.width + me.column();
-        const auto* const weight = a.weight + me.column();
-        eight<typename P::activation> x[4], grad_y[4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             x[u] = load_eight<whole>(a.x + at + 256 * u, columns - 256 * u);
             grad_y[u] = load_eight<whole>(g.grad_y + at + 256 * u, columns - 256 * u);
         }
-        const float rstd = live ? a.rstd[row] : 0.f;
+    };
+    loaded next_x[4], next_grad_y[4];
+    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
+    load(row, next, next_x, next_grad_y);
+    for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride, row += stride) {
+        const int columns = next;
+        loaded x[4], grad_y[4];
+#pragma unroll
+        for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_y[u] = next_grad_y[u];
+        next = columns_of(row + stride);
+        load(row + stride, next, next_x, next_grad_y);
+        const long long at = static_cast<long long>(row) * a.width + me.column();
+        const auto* const weight = a.weight + me.column();
+        const float rstd = columns > 0 ? a.rstd[row] : 0.f;
         float along = 0;
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
@@ -79,7 +92,7 @@ __global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBac
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
-            eight<typename P::activation> old;
+            loaded old;
             if (g.adds_to_grad_x) old = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
             float y[8];
 #pragma unroll

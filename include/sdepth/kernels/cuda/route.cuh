@@ -43,20 +43,35 @@ __global__ void __launch_bounds__(256)
     const RouteLogitsArgs<P>& a = g.forward;
     const row_teams t(a.width, 4);
     const team_member me(t);
+    using loaded = eight<typename P::activation>;
     float sums[4][8] = {};
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
-    for (int row = static_cast<int>(blockIdx.x) * t.teams + me.team(); row < all; row += stride) {
-        if (!row_place(a.rows, row).live(a.rows)) continue;
-        const int columns = a.width - me.column();
+    // The next row's numbers are on their way while this one's are used.
+    const auto columns_of = [&](int row) {
+        return row < all && row_place(a.rows, row).live(a.rows) ? a.width - me.column() : 0;  // from this thread's on
+    };
+    const auto load = [&](int row, int columns, loaded(&x)[4], loaded(&grad_x)[4]) {
         const long long at = static_cast<long long>(row) * a.width + me.column();
-        const float grad = g.grad_logits[row], grad_of_x = g.grad_x == nullptr ? 0.f : g.grad_x_logits[row];
-        eight<typename P::activation> x[4], grad_x[4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             x[u] = load_eight<whole>(a.x + at + 256 * u, columns - 256 * u);
             if (g.grad_x != nullptr) grad_x[u] = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
         }
+    };
+    loaded next_x[4], next_grad_x[4];
+    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
+    load(row, next, next_x, next_grad_x);
+    for (; row < all; row += stride) {
+        const int columns = next;
+        loaded x[4], grad_x[4];
+#pragma unroll
+        for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_x[u] = next_grad_x[u];
+        next = columns_of(row + stride);
+        load(row + stride, next, next_x, next_grad_x);
+        if (columns <= 0) continue;
+        const long long at = static_cast<long long>(row) * a.width + me.column();
+        const float grad = g.grad_logits[row], grad_of_x = g.grad_x == nullptr ? 0.f : g.grad_x_logits[row];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;

@@ -54,6 +54,11 @@ __device__ inline float select_number(unsigned key) {
     return __uint_as_float(key ^ (key >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
 }
 
+/// A kernel launched by select_launch starts while the one before it ends; from here on it sees what that one wrote.
+__device__ inline void wait_for_kernel_before() {
+    if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 /// What a group leaves behind for the tracked cut.
 struct select_cut {
     double middle;  // between the last chosen and the first unchosen v
@@ -77,9 +82,9 @@ class select_worker {
         const int n = group.last - group.first, slice = ((n + blocks - 1) / blocks + 3) / 4 * 4;
         const int begin = min(n, rank_ * slice);
         count_ = min(n, begin + slice) - begin;
-        read(a_.rows.first(b) + group.first + begin);
         const long long k = (n + a_.sparsity - 1) / a_.sparsity;
         const bool top = a_.sparsity > 1 && a_.rule == selection_rule::top && k < n;
+        read(a_.rows.first(b) + group.first + begin, top);
         threshold_ = a_.sparsity > 1 && a_.rule == selection_rule::threshold ? select_key(0.f) : 0u;
         whole_ = true;
         ties_ = 0;
@@ -113,38 +118,57 @@ class select_worker {
         return total;
     }
 
-    // 1.
-    __device__ void read(long long at) {
+    // 1. With the first histogram where there is a selection.
+    __device__ void read(long long at, bool top) {
         for (int i = thread_; i < 3 * (2048 + 64); i += select_threads)
             (i < 3 * 2048 ? &s_.bins[0][0] + i : &s_.coarse[0][0] + (i - 3 * 2048))[0] = 0;
         const float cut = a_.cut == nullptr ? 0.f : to_float(*a_.cut), tau = static_cast<float>(a_.tau);
         const bool of_u = a_.rule == selection_rule::threshold;
-#pragma unroll 4
-        for (int i = thread_; i < count_; i += select_threads) {
-            float v = a_.logits[at + i];
-            if (a_.biased) v = __fsub_rn(v, __fmul_rn(tau, a_.bias[at + i]));
-            const float u = v - cut;
-            a_.u[at + i] = u;
-            keys_[i] = select_key(of_u ? u : v);
+        bool zeroed = false;
+        constexpr int ahead = 4;
+        for (int first = thread_; first - thread_ < count_; first += ahead * select_threads) {
+            float v[ahead], bias[ahead];
+#pragma unroll
+            for (int e = 0; e < ahead; ++e) {
+                const int i = first + e * select_threads;
+                if (i >= count_) continue;
+                v[e] = a_.logits[at + i];
+                bias[e] = a_.biased ? a_.bias[at + i] : 0.f;
+            }
+            if (!zeroed) __syncthreads();
+            zeroed = true;
+#pragma unroll
+            for (int e = 0; e < ahead; ++e) {
+                const int i = first + e * select_threads;
+                if (i >= count_) continue;
+                if (a_.biased) v[e] = __fsub_rn(v[e], __fmul_rn(tau, bias[e]));
+                const float u = v[e] - cut;
+                a_.u[at + i] = u;
+                const unsigned key = select_key(of_u ? u : v[e]);
+                keys_[i] = key;
+                if (top) atomicAdd(&s_.bins[0][key >> select_shift(0)], 1u);
+            }
         }
+        if (!zeroed) __syncthreads();
         __syncthreads();
     }
+    static __device__ constexpr int select_shift(int pass) { return pass == 0 ? 21 : pass == 1 ? 10 : 0; }
 
     // 2.
     __device__ void find_threshold(unsigned needed) {
         unsigned prefix = 0, mask = 0;
-#pragma unroll
+#pragma unroll 1  // the same instructions again are at hand; other ones come from far
         for (int pass = 0; pass < 3; ++pass) {
-            constexpr int shifts[3] = {21, 10, 0};
-            const int shift = shifts[pass];
+            const int shift = select_shift(pass);
             const unsigned digit = pass < 2 ? 2047u : 1023u;
             unsigned* const bins = s_.bins[pass];
-            for (int i = thread_; i < count_; i += select_threads) {
-                const unsigned key = keys_[i];
-                if ((key & mask) == prefix) atomicAdd(&bins[key >> shift & digit], 1u);
+            if (pass > 0) {
+                for (int i = thread_; i < count_; i += select_threads) {
+                    const unsigned key = keys_[i];
+                    if ((key & mask) == prefix) atomicAdd(&bins[key >> shift & digit], 1u);
+                }
+                __syncthreads();
             }
-            __syncthreads();
-#pragma unroll
             for (int c = warp_; c < 64; c += 32) {
                 const unsigned part = __reduce_add_sync(~0u, bins[32 * c + lane_]);
                 if (lane_ == 0) s_.coarse[pass][c] = part;
@@ -320,7 +344,10 @@ __device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const se
 template <class P>
 __global__ void __launch_bounds__(select_threads, 1)
     select_cluster_kernel(const SelectArgs<P> a, const select_scratch_view scratch) {
-    if constexpr (SDEPTH_HOPPER_CODE) select_sequence<select_cluster>(a, scratch);
+    if constexpr (SDEPTH_HOPPER_CODE) {
+        wait_for_kernel_before();
+        select_sequence<select_cluster>(a, scratch);
+    }
 }
 template <class P>
 __global__ void __launch_bounds__(select_threads, 1)
@@ -391,6 +418,7 @@ __global__ void __launch_bounds__(select_threads, 1)
 /// Adds up the groups' cuts: `groups` null = one a sequence.
 static __global__ void __launch_bounds__(256)
     select_cuts_kernel(const double* middle, const int* groups, int batch, int stride, double* sum, long long* count) {
+    wait_for_kernel_before();
     double middles = 0, number = 0;
     for (int b = 0; b < batch; ++b)
         for (int g = static_cast<int>(threadIdx.x); g < (groups == nullptr ? 1 : groups[b]); g += 256) {
@@ -433,6 +461,25 @@ void select_prepare(Kernel kernel, std::size_t bytes) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "select");
 }
 
+// Launches a kernel that waits for the one before it by itself; on Hopper.
+template <class... Parameters, class... Args>
+void select_launch(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, int cluster,
+                   cudaStream_t stream, const Args&... args) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = grid;
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream;
+    cudaLaunchAttribute attributes[2]{};
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    config.attrs = attributes;
+    config.numAttrs = cluster > 1 ? 2 : 1;
+    check(cudaLaunchKernelEx(&config, kernel, Parameters(args)...), "select");
+}
+
 }  // namespace detail
 
 /// Bytes of scratch for `select`; `documents`: whether SelectArgs::documents is given.
@@ -468,17 +515,8 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     } else if constexpr (std::is_same_v<Arch, hopper>) {
         const std::size_t bytes = detail::select_memory(length, select_cluster);
         detail::select_prepare(select_cluster_kernel<P>, bytes);
-        cudaLaunchConfig_t config{};
-        config.gridDim = dim3(select_cluster, batch);
-        config.blockDim = dim3(select_threads);
-        config.dynamicSmemBytes = bytes;
-        config.stream = stream;
-        cudaLaunchAttribute cluster{};
-        cluster.id = cudaLaunchAttributeClusterDimension;
-        cluster.val.clusterDim = {select_cluster, 1, 1};
-        config.attrs = &cluster;
-        config.numAttrs = 1;
-        check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a, view), "select");
+        detail::select_launch(select_cluster_kernel<P>, dim3(select_cluster, batch), select_threads, bytes,
+                              select_cluster, stream, a, view);
     } else {
         const std::size_t bytes = detail::select_memory(length, 1);
         detail::select_prepare(select_block_kernel<P>, bytes);
@@ -486,8 +524,13 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     }
     check(cudaGetLastError(), "select");
     if (!cuts || (!by_document && batch == 1)) return;
-    select_cuts_kernel<<<1, 256, 0, stream>>>(view.middle, by_document ? view.groups : nullptr, a.rows.batch,
-                                              by_document ? length : 1, a.cut_sum, a.cut_groups);
+    const int* const groups = by_document ? view.groups : nullptr;
+    const int stride = by_document ? length : 1;
+    if constexpr (std::is_same_v<Arch, hopper>)
+        detail::select_launch(select_cuts_kernel, dim3(1), 256, 0, 1, stream, view.middle, groups, a.rows.batch, stride,
+                              a.cut_sum, a.cut_groups);
+    else
+        select_cuts_kernel<<<1, 256, 0, stream>>>(view.middle, groups, a.rows.batch, stride, a.cut_sum, a.cut_groups);
     check(cudaGetLastError(), "select");
 }
 
