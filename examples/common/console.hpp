@@ -68,10 +68,12 @@ void print_model() {
     constexpr auto counts = sdepth::params<M>;
     constexpr double mib = 1024.0 * 1024.0;
     std::printf("%lld layers, %lld parameters, %.0f active a token\n", M::layers, counts.total, counts.active.value());
-    std::printf("memory %.1f MiB: parameters %.1f, batch %.1f, saved rows %.1f, scratch %.1f\n",
+    std::printf("memory %.1f MiB: parameters %.1f, batch %.1f, saved rows %.1f, scratch %.1f",
                 static_cast<double>(memory::peak_bytes) / mib, static_cast<double>(memory::parameter_bytes) / mib,
                 static_cast<double>(memory::batch_bytes) / mib, static_cast<double>(memory::saved_bytes) / mib,
                 static_cast<double>(memory::scratch_bytes) / mib);
+    if (memory::slot_bytes > 0) std::printf(", depth slots %.1f", static_cast<double>(memory::slot_bytes) / mib);
+    std::printf("\n");
 }
 
 /// "3:07" or "1:02:33".
@@ -125,6 +127,12 @@ void print_evaluation(long long step, const sdepth::evaluation& e) {
     for (const sdepth::expert_load& layer : e.experts) {
         std::printf("            layer %lld: most loaded expert %.2f x the mean, router entropy %.3f of %.3f nats\n",
                     layer.layer, layer.imbalance(), layer.entropy, std::log(static_cast<double>(layer.load.size())));
+    }
+    for (const sdepth::depth_mass& layer : e.depth) {
+        std::printf("            layer %lld: %.3f of attention on depth slots (even logits %.3f), by head", layer.layer,
+                    layer.share(), layer.share_if_even());
+        for (std::size_t head = 0; head < layer.heads(); ++head) std::printf(" %.3f", layer.share(head));
+        std::printf("\n");
     }
     std::fflush(stdout);
 }

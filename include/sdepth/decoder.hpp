@@ -32,6 +32,7 @@ template <class M, class B, Run R>
 struct decoding_memory {
     parameter_memory<M, B> parameters;  // its weights alone
     batch_memory<M, B> batch;
+    slot_memory<M, B> slots;
     int* start = nullptr;          // [B]
     int* positions = nullptr;      // [B, L]
     int* key_positions = nullptr;  // [B, L]
@@ -63,6 +64,7 @@ struct decoding_memory {
     constexpr void carve(carver& take) {
         parameters.carve_weights(take);
         batch.carve(take, R);
+        slots.carve(take, R, false);
         take(start, R.batch);
         take(positions, R.batch * R.seq);
         take(key_positions, R.batch * R.seq);
@@ -96,6 +98,7 @@ class decoder {
     using activation = typename B::precision::activation;
     static constexpr int width = static_cast<int>(M::dims.width);
     static constexpr auto sequences = static_cast<std::size_t>(R.batch);
+    static constexpr auto depth = detail::depth_places_of<M>;
 
   public:
     using model = M;
@@ -200,6 +203,7 @@ class decoder {
         write(backend_, m.live, live.data(), R.batch);
         write(backend_, memory_.start, length_.data(), R.batch);
         clear(backend_, m.bias, R.batch * R.seq);
+        clear(backend_, memory_.slots.mask, R.batch * R.seq * stored_slots<M>);
         clear(backend_, m.x, R.batch * R.seq * width);
         backend_.embed({.rows = rows(),
                         .width = width,
@@ -235,13 +239,15 @@ class decoder {
         carver states(memory_.state + memory::state_offsets[r] + i * memory::template layer_state_bytes<L>);
         state.carve(states, M::dims, R.batch, memory::run_sizes.context);
 
-        const stream<B> st{.rows = rows(),
-                           .every_row = m.every_row,
-                           .x = m.x,
-                           .bias = m.bias,
-                           .start = memory_.start,
-                           .positions = memory_.positions,
-                           .key_positions = memory_.key_positions};
+        const stream<B> st{
+            .rows = rows(),
+            .every_row = m.every_row,
+            .x = m.x,
+            .bias = m.bias,
+            .start = memory_.start,
+            .positions = memory_.positions,
+            .key_positions = memory_.key_positions,
+            .slots = memory_.slots.seen_after(depth.before[r].written + i * L::state(M::dims).slots_written)};
         const layer_view<L, M, B> view(memory_.parameters.weights, memory_.parameters.master, nullptr,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
         layer_worker<L, M, B> worker(backend_, view, st, buffers.saved, buffers.scratch, static_cast<int>(R.seq),

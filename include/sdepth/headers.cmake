@@ -31,6 +31,7 @@ set(SDEPTH_HEADERS
     choices.hpp
     layers/expert_policy.hpp
     expert_load.hpp
+    depth_mass.hpp
     inert.hpp
     layers/attention.hpp
     layers/ffn.hpp
@@ -77,6 +78,7 @@ set(SDEPTH_HEADERS
     passes/view.hpp
     passes/attention.hpp
     passes/recurrent.hpp
+    passes/moda.hpp
     passes/linear_attention.hpp
     passes/mamba2.hpp
     passes/gated_delta.hpp
@@ -93,6 +95,7 @@ set(SDEPTH_HEADERS
     kernels/host/gemm.hpp
     kernels/host/attention.hpp
     kernels/host/attention_blocked.hpp
+    kernels/host/depth_attention.hpp
     kernels/host/linear.hpp
     kernels/host/norm.hpp
     kernels/host/rotary.hpp
@@ -115,7 +118,6 @@ set(SDEPTH_HEADERS
     kernels/host/update.hpp
     kernels/host/initial.hpp
     kernels/host/host.hpp
-    kernels/host/depth_attention.hpp
     pipeline.hpp
     upcycle.hpp
     decoder.hpp

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sdepth/depth_mass.hpp"
 #include "sdepth/error.hpp"
 #include "sdepth/expert_load.hpp"
 #include "sdepth/ops/ends.hpp"
@@ -89,7 +90,9 @@ class pipeline {
         parameters_.carve(parameters);
         carver batch(base + memory_plan::parameter_bytes);
         batch_.carve(batch, R);
-        layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes;
+        carver slots(base + memory_plan::parameter_bytes + memory_plan::batch_bytes);
+        slots_.carve(slots, R, true);
+        layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes + memory_plan::slot_bytes;
         workspace_ = layers_ + memory_plan::layer_region_bytes;
 
         clear(backend_, parameters_.weights, tensor_table<M>.elements);
@@ -136,6 +139,7 @@ class pipeline {
             for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch);
             head(1.0 / static_cast<double>(totals.targets), true);
             norm_backward();
+            clear(backend_, slots_.sums, slot_elements);
             for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, batch, totals);
             backend_.embed_backward(
                 {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
@@ -231,6 +235,19 @@ class pipeline {
     step_losses losses(const step_totals& totals) { return losses_of(batch_.sums, totals); }
     /// Choices of the micro-batches so far, of each expert layer that has its own weights.
     std::vector<expert_load> expert_loads() { return host_sums(backend_, batch_.sums).expert_loads(); }
+    /// Depth slots that no layer reads from now on, by number in the order of writing: a study at fixed
+    /// weights.
+    void hide_slots(const std::vector<long long>& numbers) {
+        ++hidings_;
+        hidden_.assign(static_cast<std::size_t>(depth.before.back().written), 0);
+        for (const long long number : numbers) {
+            if (number < 0 || number >= depth.before.back().written) {
+                throw error("depth slot " + std::to_string(number) + " is not one of the model's " +
+                            std::to_string(depth.before.back().written) + "; they count from 0 in the order of layers");
+            }
+            hidden_[static_cast<std::size_t>(number)] = 1;
+        }
+    }
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
         clear(backend_, parameters_.gradients, tensor_table<M>.elements);
@@ -241,18 +258,20 @@ class pipeline {
     /// Does not compile for a model whose routers see the future.
     /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
     /// @param loads    set to the choices of expert layers, which drop nothing here; may be null
+    /// @param masses   set to the shares of attention that went to depth slots; may be null
     template <class Observe>
     double evaluate(const batch_view& batch, selection_rule rule, Observe observe,
-                    std::vector<expert_load>* loads = nullptr) {
+                    std::vector<expert_load>* loads = nullptr, std::vector<depth_mass>* masses = nullptr) {
         static_assert(require_causal<M>());
-        return language_loss(batch, rule, observe, loads);
+        return language_loss(batch, rule, observe, loads, masses);
     }
     double evaluate(const batch_view& batch, selection_rule rule) { return evaluate(batch, rule, unobserved{}); }
     /// The same for a model whose routers see the future: the loss of a prediction that nobody could have made in time.
     template <class Observe>
-    double evaluate_non_causal(const batch_view& batch, Observe observe, std::vector<expert_load>* loads = nullptr) {
+    double evaluate_non_causal(const batch_view& batch, Observe observe, std::vector<expert_load>* loads = nullptr,
+                               std::vector<depth_mass>* masses = nullptr) {
         static_assert(!is_causal<M>, "sdepth: this model is causal: call evaluate");
-        return language_loss(batch, selection_rule::top, observe, loads);
+        return language_loss(batch, selection_rule::top, observe, loads, masses);
     }
 
     /// Logits of every row, [B, L, V] in host memory, under the causal rule.
@@ -311,6 +330,20 @@ class pipeline {
             });
             return all;
         }
+        std::vector<depth_mass> depth_masses() const {
+            std::vector<depth_mass> all;
+            for (std::size_t r = 0; r < M::runs.size(); ++r) {
+                visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                    if constexpr (measures_depth_mass<L>()) {
+                        for (long long i = 0; i < M::runs[r].times; ++i) {
+                            const double* sums = at_.depth_mass + (depth.before[r].measured + i) * mass_numbers;
+                            all.emplace_back(M::runs[r].first + i, std::vector<double>(sums, sums + mass_numbers));
+                        }
+                    }
+                });
+            }
+            return all;
+        }
 
       private:
         void add_routing(step_losses& sum, const step_totals& totals) const {
@@ -354,6 +387,7 @@ class pipeline {
     struct pass_key {
         double targets = 0, rows = 0, own_rows = 0;
         bool live = false, documents = false;
+        int hidings = 0;
         std::uint64_t seed = 0, first = 0;
         selection_rule rule = selection_rule::top;
 
@@ -365,6 +399,7 @@ class pipeline {
                      .own_rows = rows_,
                      .live = live_ != nullptr,
                      .documents = documents_ != nullptr,
+                     .hidings = hidings_,
                      .rule = rule};
         if constexpr (expert_layers < M >> 0) key.seed = batch.seed, key.first = batch.first;  // keys of noise
         return key;
@@ -403,6 +438,7 @@ class pipeline {
     }
     void embed() {
         clear(backend_, batch_.bias, R.batch * R.seq);
+        clear(backend_, slots_.mask, R.batch * R.seq * depth.stored);
         if (live_ != nullptr) clear(backend_, batch_.x, R.batch * R.seq * width);
         backend_.embed(embedding());
     }
@@ -441,13 +477,21 @@ class pipeline {
                                     .grad_weight = gradient(ends::norm)});
     }
 
-    stream<B> current_stream() const {
+    // As layer i of run r sees it.
+    template <class L>
+    stream<B> stream_at(std::size_t r, long long i, bool evaluating) const {
+        const detail::depth_place& place = depth.before[r];
+        layer_slots<B> slots = slots_.seen_after(place.written + i * L::state(M::dims).slots_written);
+        slots.hidden = hidden_.empty() ? nullptr : hidden_.data();
+        if (evaluating && measures_depth_mass<L>())
+            slots.mass = batch_.sums.depth_mass + (place.measured + i) * mass_numbers;
         return {.rows = all_rows(),
                 .every_row = batch_.every_row,
                 .documents = documents_,
                 .x = batch_.x,
                 .grad_x = batch_.grad_x,
-                .bias = batch_.bias};
+                .bias = batch_.bias,
+                .slots = slots};
     }
     // Layer i of run r: its own place in the routing losses, its owner's in the cuts, for passes of a loop share a cut.
     route_sums sums_of(std::size_t r, long long i) const {
@@ -457,6 +501,9 @@ class pipeline {
     }
     static constexpr auto sparse_before = detail::sparse_layers_before<M>();
     static constexpr auto experts_before = detail::experts_before<M>();
+    static constexpr auto depth = detail::depth_places_of<M>;
+    static constexpr long long slot_elements = R.batch * R.seq * depth.stored * 2 * M::dims.kv() * M::dims.head_dim;
+    static constexpr long long mass_numbers = detail::depth_mass_numbers(M::dims);
 
     // What layer i of run r routes experts with; statistics go to the owner of the weights.
     template <class L>
@@ -492,16 +539,17 @@ class pipeline {
     void with_layer(std::size_t r, long long i, F f) {
         std::byte* keep =
             layers_ + memory_plan::saved_offsets[r] + i * memory_plan::template layer<L>(selection_rule::top).kept;
-        at_layer<L>(r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, f);
+        at_layer<L>(r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, false, f);
     }
     template <class L, class F>
-    void at_layer(std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule, F f) {
+    void at_layer(std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule, bool evaluating,
+                  F f) {
         layer_memory<L, B> memory;
         carver kept(keep), scratch(shared);
         memory.carve(kept, scratch, rule, M::dims, R);
         const layer_view<L, M, B> view(parameters_.weights, parameters_.master, parameters_.gradients,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
-        layer_worker<L, M, B> worker(backend_, view, current_stream(), memory.saved, memory.scratch,
+        layer_worker<L, M, B> worker(backend_, view, stream_at<L>(r, i, evaluating), memory.saved, memory.scratch,
                                      row_capacity<L>(rule, static_cast<int>(R.seq), static_cast<int>(R.max_documents)));
         f(worker, memory.saved);
     }
@@ -532,8 +580,8 @@ class pipeline {
         });
     }
     template <class Observe>
-    double language_loss(const batch_view& batch, selection_rule rule, Observe observe,
-                         std::vector<expert_load>* loads) {
+    double language_loss(const batch_view& batch, selection_rule rule, Observe observe, std::vector<expert_load>* loads,
+                         std::vector<depth_mass>* masses) {
         load(batch);
         const auto pass = [&] {
             forward_only(batch, rule, observe);
@@ -545,6 +593,7 @@ class pipeline {
             pass();
         const host_sums sums(backend_, batch_.sums);
         if (loads != nullptr) *loads = sums.expert_loads();
+        if (masses != nullptr) *masses = sums.depth_masses();
         clear_sums();
         return sums.language();
     }
@@ -556,7 +605,7 @@ class pipeline {
                 for (long long i = 0; i < M::runs[r].times; ++i) {
                     const auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
                     if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
-                    at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
+                    at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold, true,
                                 [&](auto& worker, const auto& saved) {
                                     worker.forward(rule, sums_of(r, i), expert_step<L>(r, i, batch, false));
                                     if constexpr (layer_pass<L>::is_sparse) {
@@ -656,6 +705,9 @@ class pipeline {
     typename B::memory arena_;
     parameter_memory<M, B> parameters_;
     batch_memory<M, B> batch_;
+    slot_memory<M, B> slots_;
+    std::vector<std::uint8_t> hidden_;  // depth slots that nobody reads
+    int hidings_ = 0;                   // how often that changed
     std::byte* layers_ = nullptr;
     std::byte* workspace_ = nullptr;
     typename B::template recording<pass_key> accumulation_, evaluation_;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -65,6 +66,39 @@ constexpr std::array<expert_place, M::runs.size() + 1> experts_before() {
     return before;
 }
 
+// Depth slots written before each run of the model, and the layers before it that say how much they read of them; the
+// last element is for all. `stored`: slots from there on are read by nobody.
+struct depth_place {
+    long long written = 0;
+    long long measured = 0;
+};
+template <class M>
+struct depth_places {
+    std::array<depth_place, M::runs.size() + 1> before{};
+    long long stored = 0;
+};
+template <class M>
+constexpr depth_places<M> find_depth_places() {
+    depth_places<M> places{};
+    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+        const long long times = M::runs[r].times;
+        depth_place& next = places.before[r + 1] = places.before[r];
+        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            const long long each = L::state(M::dims).slots_written;
+            const slot_ranges last = slots_seen_by<L>(next.written + (times - 1) * each);
+            for (int part = 0; part < 2; ++part)
+                if (last.size(part) > 0 && last.end[part] > places.stored) places.stored = last.end[part];
+            next.written += times * each;
+            if (measures_depth_mass<L>()) next.measured += times;
+        });
+    }
+    return places;
+}
+template <class M>
+inline constexpr depth_places<M> depth_places_of = find_depth_places<M>();
+
+constexpr long long depth_mass_numbers(const Dims& d) { return d.heads + 2; }
+
 }  // namespace detail
 
 /// Layers of model M that route.
@@ -73,6 +107,10 @@ inline constexpr long long sparse_layers = detail::sparse_layers_before<M>().bac
 /// Expert layers of model M, as it executes them.
 template <class M>
 inline constexpr long long expert_layers = detail::experts_before<M>().back().layers;
+
+/// Depth slots of one position that layers of model M read: what a run has memory for. At most `state::depth_slots`.
+template <class M>
+inline constexpr long long stored_slots = detail::depth_places_of<M>.stored;
 
 /// Numbers of every parameter: weight, gradient, two moments.
 template <class M, class B>
@@ -140,6 +178,7 @@ struct step_sums {
     long long* expert_load = nullptr;    // [experts of all layers]
     long long* expert_counts = nullptr;  // [expert layers, 3]
     double* expert_sums = nullptr;       // [expert layers, 3]
+    double* depth_mass = nullptr;        // [layers that measure it, H + 2], see DepthMassArgs
 
     constexpr void carve(carver& take) {
         take(loss, 1);
@@ -150,6 +189,7 @@ struct step_sums {
         take(expert_load, detail::experts_before<M>().back().experts);
         take(expert_counts, 3 * expert_layers<M>);
         take(expert_sums, 3 * expert_layers<M>);
+        take(depth_mass, detail::depth_places_of<M>.before.back().measured * detail::depth_mass_numbers(M::dims));
     }
 };
 
@@ -202,6 +242,37 @@ struct batch_memory {
         take(scalars, 1);
         sums.carve(take);
         last.carve(take);
+    }
+};
+
+/// Depth slots of one micro-batch: written by earlier layers, read at the same position by later ones. They are kept
+/// from forward to backward whatever the layers recompute; in decoding they last for one pass.
+template <class M, class B>
+struct slot_memory {
+    typename B::precision::activation* slots = nullptr;  // [B, L, S, Hkv, 2, h]
+    typename B::precision::sum* sums = nullptr;          // the same, gradients
+    std::uint8_t* mask = nullptr;                        // [B, L, S], 1 = written
+    typename B::precision::sum* lse = nullptr;           // [B, L, H], room of the statistics
+
+    static constexpr long long count = stored_slots<M>;
+
+    constexpr void carve(carver& take, const Run& r, bool training) {
+        if (count == 0) return;
+        const long long rows = r.batch * r.seq;
+        const long long elements = rows * count * 2 * M::dims.kv() * M::dims.head_dim;
+        take(slots, elements);
+        if (training) take(sums, elements);
+        take(mask, rows * count);
+        take(lse, rows * M::dims.heads);
+    }
+    /// As the layer sees them before which `written` slots were written.
+    layer_slots<B> seen_after(long long written) const {
+        return {.memory = slots,
+                .sums = sums,
+                .mask = mask,
+                .slots = static_cast<int>(count),
+                .written = static_cast<int>(written),
+                .lse_room = lse};
     }
 };
 
@@ -262,6 +333,13 @@ struct plan {
         return count_only.bytes();
     }();
 
+    /// Depth slots with their gradients.
+    static constexpr long long slot_bytes = [] {
+        carver count_only;
+        slot_memory<M, B>{}.carve(count_only, R, true);
+        return count_only.bytes();
+    }();
+
     struct layer_bytes {
         long long kept = 0;
         long long shared = 0;
@@ -308,8 +386,9 @@ struct plan {
     /// What the backend's operations need beside their arguments.
     static constexpr long long workspace_bytes = B::workspace_bytes(M::dims, R);
     /// Everything. The arena allocates exactly this, once.
-    static constexpr long long peak_bytes =
-        (count(parameter_bytes) + count(batch_bytes) + count(layer_region_bytes) + count(workspace_bytes)).value();
+    static constexpr long long peak_bytes = (count(parameter_bytes) + count(batch_bytes) + count(slot_bytes) +
+                                             count(layer_region_bytes) + count(workspace_bytes))
+                                                .value();
 
     /// Start of each run's kept buffers in the layer region, first layer; layers follow at `layer<L>().kept`.
     static constexpr std::array<long long, walked::runs.size()> saved_offsets = [] {

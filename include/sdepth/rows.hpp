@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Row counts that may be known only on the device. Sizes of tensors live elsewhere. Rank 0.
+// Row counts that may be known only on the device, and which depth slots a row sees. Sizes of tensors live elsewhere.
+// Rank 0.
 #pragma once
 
 #include "sdepth/config.hpp"
@@ -30,6 +31,14 @@ struct batch_rows {
     SDEPTH_HOST_DEVICE constexpr long long capacity() const { return static_cast<long long>(batch) * each.capacity; }
     /// First row of sequence b.
     SDEPTH_HOST_DEVICE constexpr long long first(int b) const { return static_cast<long long>(b) * each.capacity; }
+};
+
+/// Slots of every token that one layer sees: at most two stretches of neighbours.
+struct slot_ranges {
+    int begin[2] = {0, 0}, end[2] = {0, 0};
+
+    SDEPTH_HOST_DEVICE constexpr int size(int i) const { return end[i] - begin[i]; }
+    SDEPTH_HOST_DEVICE constexpr bool empty() const { return size(0) + size(1) == 0; }
 };
 
 }  // namespace sdepth::inline v0

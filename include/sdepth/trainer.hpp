@@ -47,6 +47,7 @@ struct evaluation {
     route_report causal_route;  ///< masks of the pass under the threshold rule
     route_report top_route;     ///< masks of the pass under the training rule
     std::vector<expert_load> experts;  ///< choices of expert layers in the causal pass, or the only one
+    std::vector<depth_mass> depth;     ///< attention to depth slots in the same pass
     std::int64_t tokens = 0;
 
     double gap() const { return causal - top; }
@@ -118,6 +119,29 @@ inline void append_loads(std::vector<json_log::member>& line, const std::vector<
     list("expert_moved", moved);
 }
 
+inline void add_masses(std::vector<depth_mass>& all, const std::vector<depth_mass>& more) {
+    all.resize(more.size());
+    for (std::size_t i = 0; i < more.size(); ++i) all[i].add(more[i]);
+}
+
+// Adds what a log line says about depth attention, in order; nothing where there is none. `depth_mass_of_head` joins
+// the lists of all layers, each as long as the model has query heads.
+inline void append_masses(std::vector<json_log::member>& line, const std::vector<depth_mass>& masses) {
+    if (masses.empty()) return;
+    std::vector<long long> layer;
+    std::vector<double> share, even, of_head;
+    for (const depth_mass& of : masses) {
+        layer.push_back(of.layer);
+        share.push_back(of.share());
+        even.push_back(of.share_if_even());
+        for (std::size_t head = 0; head < of.heads(); ++head) of_head.push_back(of.share(head));
+    }
+    line.emplace_back("depth_layer", std::span<const long long>(layer));
+    line.emplace_back("depth_mass", std::span<const double>(share));
+    line.emplace_back("depth_mass_if_even", std::span<const double>(even));
+    line.emplace_back("depth_mass_of_head", std::span<const double>(of_head));
+}
+
 }  // namespace detail
 
 /// Evaluates a pipeline on a whole text. A model whose routers see the future has a loss under the training rule only.
@@ -140,13 +164,16 @@ evaluation evaluate(Pipeline& pipeline, const corpus& text, document_end end = d
                 detail::observe_layer(pipeline, observer, batch, layer, saved);
             };
             std::vector<expert_load> loads;
+            std::vector<depth_mass> masses;
             if constexpr (is_causal<M>) {
-                loss += pipeline.evaluate(view_of(batch), rule, observe, &loads);
+                loss += pipeline.evaluate(view_of(batch), rule, observe, &loads, &masses);
             } else {
-                loss += pipeline.evaluate_non_causal(view_of(batch), observe, &loads);
+                loss += pipeline.evaluate_non_causal(view_of(batch), observe, &loads, &masses);
             }
             observer.end_batch();
-            if (rule == counted) detail::add_loads(out.experts, loads);
+            if (rule != counted) continue;
+            detail::add_loads(out.experts, loads);
+            detail::add_masses(out.depth, masses);
         }
         loss /= static_cast<double>(out.tokens);
         route = observer.report();
@@ -344,6 +371,7 @@ class trainer {
             {"updates", std::span<const double>(causal.updates)},
             {"rate_of_layer", std::span<const double>(causal.rate_of_layer)}};
         detail::append_loads(line, result.experts);
+        detail::append_masses(line, result.depth);
         log.write(line);
     }
 

@@ -92,7 +92,7 @@ enum class policy_name {
 };
 
 /// What is wrong with the parts of a block, in `rule::parts_fit`.
-enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none };
+enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none, ffn_slot_without_ffn };
 
 /// The first broken rule, or none. `layer` counts from 1 in the unrolled stack, 0 = not about a layer; a and b are the
 /// offending numbers in the order in which the rule's reporter names them.

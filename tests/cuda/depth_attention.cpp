@@ -69,18 +69,20 @@ void check_case(const depth_case& c) {
 }  // namespace
 
 depth_outputs depth_on_host(depth_inputs& in) {
+    sdepth::on_host::workers team(1);
     auto a = in.args;
     in.joint_o = in.o, in.joint_lse = in.lse;
     depth_outputs out{{}, {}, in.grad_q, std::vector<double>(in.slot.size(), nan)};
     a.q = in.q.data(), a.slot = in.slot.data(), a.mask = in.mask.empty() ? nullptr : in.mask.data();
     a.tokens.live = in.live.empty() ? nullptr : in.live.data();
     a.o = in.joint_o.data(), a.lse = in.joint_lse.data();
-    sdepth::on_host::depth_attention_forward(a);
+    sdepth::on_host::depth_attention_forward(team, a);
     out.o = in.joint_o, out.lse = in.joint_lse;
     // Both backwards start from the joint output as bf16 holds it, else D differs.
     for (double& x : in.joint_o) x = rounded(x);
     std::vector<double> p(in.lse.size() * std::size_t(a.slots)), ds(p.size());
     sdepth::on_host::depth_attention_backward<double>(
+        team,
         {a, in.grad_o.data(), out.grad_q.data(), in.at_once ? out.grad_slot.data() : nullptr, p.data(), ds.data()});
     if (in.at_once) return out;
     sdepth::DepthSlotGradientArgs<double> g;
@@ -88,7 +90,7 @@ depth_outputs depth_on_host(depth_inputs& in) {
     g.slots = a.slots, g.scale = a.scale, g.begin = 0, g.end = a.used, g.readers = 2;
     g.reads[0] = g.reads[1] = {a.q, in.grad_o.data(), p.data(), ds.data()};
     g.grad_slot = out.grad_slot.data();
-    sdepth::on_host::depth_slot_gradients(g);
+    sdepth::on_host::depth_slot_gradients(team, g);
     return out;
 }
 

@@ -14,6 +14,8 @@ namespace {
 using namespace sdepth;
 using vec = std::vector<double>;
 
+on_host::workers team(1);
+
 // Sequence and depth together: q, k, v of one layer, slots of earlier ones.
 struct problem {
     AttentionArgs<double> seq;
@@ -42,7 +44,7 @@ struct problem {
     }
     double loss() {
         on_host::attention_forward(seq);
-        on_host::depth_attention_forward(depth);
+        on_host::depth_attention_forward(team, depth);
         double sum = 0;
         for (std::size_t i = 0; i < o.size(); ++i) sum += o[i] * grad_o[i];
         return sum;
@@ -50,7 +52,7 @@ struct problem {
     void backward() {
         on_host::attention_backward<double>({seq, grad_o.data(), grad_q.data(), grad_k.data(), grad_v.data()});
         on_host::depth_attention_backward<double>(
-            {depth, grad_o.data(), grad_q.data(), grad_slot.data(), p.data(), ds.data()});
+            team, {depth, grad_o.data(), grad_q.data(), grad_slot.data(), p.data(), ds.data()});
     }
     double worst_slope_error(vec& x, const vec& grad) {
         double worst = 0;
@@ -130,7 +132,7 @@ TEST_CASE("summing later over two readers equals adding at once", "[depth_attent
     g.reads[1] = {b.q.data(), b.grad_o.data(), b.p.data(), b.ds.data()};
     vec sum(a.slot.size());
     g.grad_slot = sum.data();
-    on_host::depth_slot_gradients(g);
+    on_host::depth_slot_gradients(team, g);
     for (std::size_t token = 0; token < 6; ++token)
         for (std::size_t i = 12; i < 36; ++i)
             CHECK(std::abs(sum[token * 48 + i] - a.grad_slot[token * 48 + i] - b.grad_slot[token * 48 + i]) < 1e-14);
@@ -139,5 +141,5 @@ TEST_CASE("summing later over two readers equals adding at once", "[depth_attent
 TEST_CASE("sizes of slots are checked", "[depth_attention]") {
     problem p(1, 1, 1, 1, 1, 2, 2, 7);
     p.depth.used = 3;
-    CHECK_THROWS_AS(on_host::depth_attention_forward(p.depth), sdepth::error);
+    CHECK_THROWS_AS(on_host::depth_attention_forward(team, p.depth), sdepth::error);
 }

@@ -450,6 +450,44 @@ TEST_CASE("expert layers: loads of both phases in the log, biases in the files, 
     });
 }
 
+TEST_CASE("depth attention: a resumed run is the same run, and evaluations log where attention went") {
+    using M = Model<moda + sparse<2>(moda) * 2_c + moda_last, small>;
+    const temporary_folder folder;
+    const corpus train_text = written(folder, "train.txt", 40), held_out = written(folder, "held.txt", 5);
+    training_settings settings{.steps = 6, .sequences = 4, .evaluate_every = 3, .save_every = 3};
+    settings.log = folder.path() / "log.jsonl";
+    training_of<M> whole, stopped, resumed;
+    {
+        trainer training(whole.model, train_text, held_out, settings);
+        training.start();
+        run_to_end(training, 6);
+    }
+    std::ifstream log(settings.log);
+    int evaluations = 0;
+    for (std::string line; std::getline(log, line);) {
+        if (!contains(line, "\"causal_loss\"")) continue;
+        ++evaluations;
+        CHECK(contains(line, "\"depth_layer\": [0,1,2,3]"));
+        CHECK(contains(line, "\"depth_mass\": [0,0."));  // the first layer has no slot to read
+        CHECK(contains(line, "\"depth_mass_if_even\": [0,0."));
+        CHECK(contains(line, "\"depth_mass_of_head\": [0,0,0."));
+    }
+    CHECK(evaluations == 2);
+
+    settings.log.clear();
+    settings.checkpoint = folder.path() / "half.safetensors";
+    {
+        trainer training(stopped.model, train_text, held_out, settings);
+        training.start();
+        run_to_end(training, 3);
+    }
+    trainer training(resumed.model, train_text, held_out, settings);
+    training.resume(settings.checkpoint);
+    run_to_end(training, 6);
+    CHECK(resumed.weights() == whole.weights());
+    CHECK(resumed.weights() != stopped.weights());
+}
+
 TEST_CASE("a model whose routers see the future has a loss under its training rule alone") {
     constexpr Dims sizes{
         .width = 16, .head_dim = 8, .heads = 2, .kv_heads = 1, .ffn = 24, .expert_ffn = 8, .vocab = 256};

@@ -150,7 +150,7 @@ void gradients_agree(bool packed, std::uint64_t seed = 3) {
             const double g = grad[static_cast<std::size_t>(i)];
             bool any_held = false, agrees = false;
             double fd = 0;
-            for (const double h : {1e-3, 3e-4, 1e-4, 1e-5}) {
+            for (const double h : {1e-3, 3e-4, 1e-4, 1e-5, 3e-3}) {
                 bool held = true;
                 const auto at = [&](double shift) {
                     w = kept + shift;

@@ -113,7 +113,7 @@ static_assert(too_large<mixes<GatedDelta<gated_delta_policy{.conv = huge}>>>(siz
 static_assert(not_positive<mixes<GatedDelta<gated_delta_policy{.value_heads = -4}>>>(size_name::value_heads, -4));
 static_assert(not_positive<mixes<GatedDelta<gated_delta_policy{.value_dim = -4}>>>(size_name::value_dim, -4));
 static_assert(too_large<mixes<Attention<attention_policy{.window = huge}>>>(size_name::window, huge));
-static_assert(too_large<mixes<DepthAttention<moda_policy{.slots = huge}>>>(size_name::slots, huge));
+static_assert(too_large<mixes<DepthAttention<moda_policy{.ffn = false, .slots = huge}>>>(size_name::slots, huge));
 static_assert(too_large<Block<None, Experts<huge, 2>>>(size_name::experts, huge));
 static_assert(too_large<Block<None, Experts<4, 2, moe_policy{.shared = huge}>>>(size_name::shared_experts, huge));
 static_assert(too_large<Block<None, Experts<4, 2, moe_policy{.shared_ffn = huge}>>>(size_name::shared_ffn, huge));

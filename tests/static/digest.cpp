@@ -141,7 +141,7 @@ static_assert(describe<Sparse<8>>().digest != describe<Sparse<8, Block<Mamba<>, 
 
 struct moda_family {
     template <moda_policy P>
-    using kind = Block<DepthAttention<P>, None>;
+    using kind = Block<DepthAttention<P>, SwiGLU<>>;
 };
 static_assert(
     check_fields<moda_family, moda_policy{}>(fields<&moda_policy::reads, &moda_policy::attention, &moda_policy::ffn,
@@ -149,7 +149,7 @@ static_assert(
                                              fields<>{}));
 struct moda_attentions {
     template <attention_policy P>
-    using kind = Block<DepthAttention<moda_policy{}, P>, None>;
+    using kind = Block<DepthAttention<moda_policy{}, P>, SwiGLU<>>;
 };
 static_assert(check_field<moda_attentions, attention_policy{}, &attention_policy::window, true>());
 

@@ -104,6 +104,14 @@ static_assert(slot_flops<Twenty, Model<plain_twenty, narrow>> == ratio(4 * 512 *
 static_assert(slot_flops<Wide, Model<plain_ten, wide>> == ratio(4 * 1024 * 10 * 9));
 static_assert(slot_flops<Grouped, Model<plain_ten, grouped>> == ratio(4 * 512 * 10 * 9));
 
+// A slot from the input of a feed-forward part needs one.
+constexpr auto no_ffn = layer<DepthAttention<>, None> + moda_last;
+constexpr auto no_slot = layer<DepthAttention<moda_policy{.ffn = false}>, None> + moda_last;
+constexpr verdict refused = check<std::remove_cvref_t<decltype(no_ffn)>>(narrow);
+static_assert(refused.broken == rule::parts_fit && refused.layer == 1 &&
+              refused.a == static_cast<long long>(part_fault::ffn_slot_without_ffn));
+static_assert(check<std::remove_cvref_t<decltype(no_slot)>>(narrow).ok());
+
 // ---- perplexities (Table 5): truncated, not rounded; the ten values average 15.616 and 13.678 -----------------------
 
 static_assert(1832 + 1743 + 2437 + 953 + 1226 + 1678 + 2053 + 917 + 2384 + 393 == 15'616);  // printed 15.61

@@ -46,6 +46,11 @@ struct typed_backend {
     void qk_prepare_backward(const QkPrepareBackwardArgs<P>&) {}
     void attention(const AttentionArgs<P::activation>&) {}
     void attention_backward(const AttentionBackwardArgs<P::activation>&) {}
+    void depth_attention(const DepthAttentionArgs<P::activation>&) {}
+    void depth_attention_backward(const DepthAttentionBackwardArgs<P::activation>&) {}
+    void write_slot(const WriteSlotArgs<P>&) {}
+    void slot_gradient(const SlotGradientArgs<P>&) {}
+    void depth_mass(const DepthMassArgs<P>&) {}
     void short_conv(const ShortConvArgs<P>&) {}
     void short_conv_backward(const ShortConvBackwardArgs<P>&) {}
     void gated_norm(const GatedNormArgs<P>&) {}
@@ -108,7 +113,10 @@ struct typed_backend {
 constexpr Dims sizes{.width = 8, .head_dim = 4, .heads = 2, .kv_heads = 1, .ffn = 6, .expert_ffn = 6, .vocab = 11};
 constexpr auto biased =
     layer<Attention<attention_policy{.biases = true}>, MLP<activation::gelu, ffn_policy{.biases = true}>>;
-constexpr auto formula = dense + sparse<2> * 2_c + biased +
+constexpr auto slots = layer<DepthAttention<moda_policy{.attention = attention_slot::projected, .joint = false},
+                                            attention_policy{.biases = true}>,
+                             SwiGLU<>>;
+constexpr auto formula = moda + slots + dense + sparse<2> * 2_c + biased +
                          sparse<2, sparse_policy{.keys = key_scope::full, .detach = true}> + moe<4, 2> + mamba +
                          layer<Mamba2<mamba2_policy{.head_dim = 8}>, None> + s4 + linear_attention + gated_delta;
 using M = Model<formula, sizes>;

@@ -32,6 +32,9 @@ constexpr part_fault fault_of_parts() {
     constexpr bool no_ffn = std::is_same_v<Ffn, None>;
     if (std::is_same_v<Mixer, None> && no_ffn) return part_fault::both_are_none;
     if (std::is_base_of_v<layer_base, Mixer> || std::is_base_of_v<layer_base, Ffn>) return part_fault::part_is_a_layer;
+    if constexpr (requires { Mixer::writes_ffn_slot; }) {
+        if (no_ffn && Mixer::writes_ffn_slot) return part_fault::ffn_slot_without_ffn;
+    }
     return !no_ffn && requires(Dims d) { Ffn::mixing(d); }
     ? part_fault::ffn_is_a_mixer : part_fault::none;
 }

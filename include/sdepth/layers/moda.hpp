@@ -8,6 +8,7 @@
 #include "sdepth/layer.hpp"
 #include "sdepth/layers/attention.hpp"
 #include "sdepth/layers/block.hpp"
+#include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -44,6 +45,16 @@ struct moda_policy {
     friend constexpr bool operator==(const moda_policy&, const moda_policy&) = default;
 };
 
+/// Slots that a layer sees of the `written` ones of earlier layers, in order of writing; of `mixed`, the earliest get
+/// the smaller half.
+constexpr slot_ranges slots_seen(const moda_policy& p, long long written) {
+    const auto all = static_cast<int>(written), bound = static_cast<int>(p.slots);
+    if (!p.reads) return {};
+    if (p.slots == 0 || p.slots >= written) return {{0, all}, {all, all}};
+    const int early = p.choice == slot_choice::nearest ? 0 : p.choice == slot_choice::first ? bound : bound / 2;
+    return {{0, all - bound + early}, {early, all}};
+}
+
 /// Attention that reads depth slots and writes some.
 template <moda_policy P = moda_policy{}, attention_policy A = attention_policy{}>
 struct DepthAttention {
@@ -51,7 +62,8 @@ struct DepthAttention {
     static constexpr moda_policy policy = P;
     static constexpr std::string_view name = "depth attention";
     static constexpr bool causal = true;
-    static constexpr bool reads_slots = P.reads;
+    static constexpr bool writes_ffn_slot = P.ffn;
+    static constexpr int attention_slots = P.attention == attention_slot::none ? 0 : 1;
 
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows = attention::tensors(d);
@@ -75,7 +87,7 @@ struct DepthAttention {
     }
     static constexpr state_size state(const Dims& d) {
         state_size size = attention::state(d);
-        size.slots_written = (P.attention == attention_slot::none ? 0 : 1) + (P.ffn ? 1 : 0);
+        size.slots_written = attention_slots + (P.ffn ? 1 : 0);
         size.slot = 2 * d.kv() * d.head_dim;
         return size;
     }
@@ -95,6 +107,7 @@ struct DepthAttention {
         sink.function("slot choice", name_of(P.choice));
         sink.function("joint softmax", P.joint);
         sink.function("depth keys", "norm and phase as attention keys");
+        sink.function("slots there are", "of earlier layers that executed the position, in order of execution");
     }
 
   private:

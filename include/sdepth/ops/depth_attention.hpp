@@ -15,6 +15,7 @@ namespace sdepth::inline v0 {
 /// joint output and log-sum-exp, so that attention_backward gives the sequence branch's exact share of the gradients.
 /// Query head a reads KV head a / (H / Hkv). Token t sees its own slots 0 .. used - 1 whose mask is not 0, none else's.
 /// Keys and queries of one token have one position, so both are rotated or neither. Dead tokens are left alone.
+/// Slots from .. to: shift `slot` and `mask` by `from` slots. On o = 0 and lse = -infinity: the depth branch alone.
 template <class T>
 struct DepthAttentionArgs {
     int batch = 1;      // B
@@ -32,14 +33,18 @@ struct DepthAttentionArgs {
     T* o = nullptr;                      // [B, T, H, h]
     attention_sum_t<T>* lse = nullptr;   // [B, T, H]
     int q_row = 0;                       // elements from row to row of q; 0 = packed, H h
+    // Tokens that are some of the L rows which have slots, as in a sparse layer; both null and 0 where T = L.
+    const int* ids = nullptr;  // [B, T], row of each token
+    int sequence = 0;          // L: slot is [B, L, S, Hkv, 2, h], mask [B, L, S]
 
     SDEPTH_HOST_DEVICE constexpr int q_stride() const { return q_row != 0 ? q_row : heads * head_dim; }
 };
 
 /// The depth branch's share of the gradients, from joint o and lse. With P = exp(S - lse), D = o . grad_o,
 /// dS = P (grad_o v^T - D): adds scale dS k to grad_q, which has q's row stride. The slots' gradients either at once
-/// into grad_slot, or, where later layers read the same slots too, later: P and dS are kept and
-/// depth_slot_gradients sums over the readers, without ever reading a gradient back.
+/// into grad_slot; or, where other layers read the same slots too, added to slot_sum, which every reader adds to in
+/// turn; or later: P and dS are kept and depth_slot_gradients sums over the readers, without ever reading a gradient
+/// back.
 template <class T>
 struct DepthAttentionBackwardArgs {
     DepthAttentionArgs<T> forward;
@@ -48,6 +53,7 @@ struct DepthAttentionBackwardArgs {
     T* grad_slot = nullptr;     // [B, T, S, Hkv, 2, h] or null; slots 0 .. used - 1 overwritten, zero for dead tokens
     T* p = nullptr;             // [B, T, S, H] or null
     T* ds = nullptr;            // [B, T, S, H], null like p
+    attention_sum_t<T>* slot_sum = nullptr;  // [B, L, S, Hkv, 2, h] or null; added to for seen slots of live tokens
 };
 
 /// Gradients of slots begin .. end - 1 from all layers that read them:
@@ -69,6 +75,50 @@ struct DepthSlotGradientArgs {
     T* grad_slot = nullptr;  // [B, T, S, Hkv, 2, h]
 
     SDEPTH_HOST_DEVICE constexpr int q_stride() const { return q_row != 0 ? q_row : heads * head_dim; }
+};
+
+/// Writes keys and values of one layer's rows as slot `slot` of their positions, and marks it as written.
+template <class P>
+struct WriteSlotArgs {
+    batch_rows rows;   // executed rows, N = rows.capacity()
+    int sequence = 0;  // L
+    int kv_heads = 1;  // Hkv
+    int head_dim = 64;
+    int slots = 0;           // S
+    int slot = 0;            // below S
+    bool seen = true;        // false: marked as not written, so that nobody reads it
+    bool every_row = false;  // k and v are [B, L, Hkv, h], not [N, Hkv, h]
+
+    const int* ids = nullptr;                   // [N], position of each row
+    const typename P::activation* k = nullptr;  // [N, Hkv, h]
+    const typename P::activation* v = nullptr;  // [N, Hkv, h]
+    typename P::activation* memory = nullptr;   // [B, L, S, Hkv, 2, h]
+    std::uint8_t* mask = nullptr;               // [B, L, S]
+};
+
+/// What the readers of a slot sent back to its keys and values, once all of them have added to slot_sum.
+template <class P>
+struct SlotGradientArgs {
+    WriteSlotArgs<P> forward;                   // k, v, memory and mask are not read
+    const typename P::sum* slot_sum = nullptr;  // [B, L, S, Hkv, 2, h]
+    bool adds = false;                          // to grad_k and grad_v, else they are overwritten
+    typename P::activation* grad_k = nullptr;   // as k
+    typename P::activation* grad_v = nullptr;
+};
+
+/// Share of the probability that a joint softmax gives to slots: mass[a] += sum over live rows of
+/// 1 - exp(sequence_lse - lse) for query head a; mass[H] += the same if all logits were equal, slots / (slots + keys);
+/// mass[H + 1] += rows. A row that sees neither a key nor a slot adds 0.
+template <class P>
+struct DepthMassArgs {
+    AttentionArgs<typename P::activation> attention;  // heads, rows, visibility; lse the joint one
+    const typename P::sum* sequence_lse = nullptr;    // [B, Tq, H], before the slots
+    slot_ranges seen;
+    int slots = 0;                       // S
+    int sequence = 0;                    // L
+    const int* ids = nullptr;            // [B, Tq], row of each query
+    const std::uint8_t* mask = nullptr;  // [B, L, S]
+    double* mass = nullptr;              // [H + 2]
 };
 
 }  // namespace sdepth::inline v0

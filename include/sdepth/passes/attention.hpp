@@ -78,6 +78,28 @@ struct mixer_pass<Attention<P>> {
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const state<B>& cache,
                         const saved<B>& s, typename B::precision::activation* a) {
+        attend(backend, d, w, in, cache, s);
+        backend.linear(output<typename B::precision>(d, in, w, s.o, a));
+    }
+
+    /// From grad_a: gradients of the projections, and grad_x, grad_key_x.
+    /// @param grad_x      [rows, d], overwritten
+    /// @param grad_key_x  [key rows, d]: null where keys come from x itself, else overwritten
+    template <class B, class View>
+    static void backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
+                         const scratch<B>& g, const typename B::precision::activation* grad_a,
+                         typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
+        output_backward(backend, d, w, in, s.o, g, grad_a);
+        core_backward(backend, d, in, s, g);
+        input_backward(backend, d, w, in, s, g, grad_x, grad_key_x);
+    }
+
+    // ---- the parts of the two, for mixers that put something between ----
+
+    /// All before W_o. Returns what attention saw.
+    template <class B, class View>
+    static auto attend(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const state<B>& cache,
+                       const saved<B>& s) {
         using T = typename B::precision;
         auto* q_out = has_norm ? s.q_raw : s.q;
         auto* k_out = has_norm ? s.k_raw : s.k;
@@ -91,32 +113,38 @@ struct mixer_pass<Attention<P>> {
             backend.qk_prepare(queries<T>(d, in, w, s));
             backend.qk_prepare(keys<T>(d, in, w, s));
         }
-        if (cache.k == nullptr) {
-            backend.attention(core<T>(d, in, s));
-        } else {
-            backend.attention(on_cache(backend, d, in, cache, s));
-        }
-        backend.linear(output<T>(d, in, w, s, a));
+        const AttentionArgs<typename T::activation> seen =
+            cache.k == nullptr ? core<T>(d, in, s) : on_cache(backend, d, in, cache, s);
+        backend.attention(seen);
+        return seen;
     }
-
-    /// From grad_a: gradients of the projections, and grad_x, grad_key_x.
-    /// @param grad_x      [rows, d], overwritten
-    /// @param grad_key_x  [key rows, d]: null where keys come from x itself, else overwritten
+    /// g.grad_o from grad_a, where W_o read `o`.
     template <class B, class View>
-    static void backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
-                         const scratch<B>& g, const typename B::precision::activation* grad_a,
-                         typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
-        using T = typename B::precision;
-        backend.linear_backward({.forward = output<T>(d, in, w, s, nullptr),
+    static void output_backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in,
+                                const typename B::precision::activation* o, const scratch<B>& g,
+                                const typename B::precision::activation* grad_a) {
+        backend.linear_backward({.forward = output<typename B::precision>(d, in, w, o, nullptr),
                                  .grad_y = grad_a,
                                  .grad_x = g.grad_o,
                                  .grad_weight = w.gradient(View::at("self_attn.o_proj.weight")),
                                  .grad_bias = w.gradient(View::at("self_attn.o_proj.bias"))});
-        backend.attention_backward({.forward = core<T>(d, in, s),
+    }
+    /// The gradients of queries, keys and values from g.grad_o, s.o and s.lse.
+    template <class B>
+    static void core_backward(B& backend, const Dims& d, const mixer_rows<B>& in, const saved<B>& s,
+                              const scratch<B>& g) {
+        backend.attention_backward({.forward = core<typename B::precision>(d, in, s),
                                     .grad_o = g.grad_o,
                                     .grad_q = g.grad_q,
                                     .grad_k = g.grad_k,
                                     .grad_v = g.grad_v});
+    }
+    /// From the gradients of queries, keys and values to those of the projections and inputs.
+    template <class B, class View>
+    static void input_backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
+                               const scratch<B>& g, typename B::precision::activation* grad_x,
+                               typename B::precision::activation* grad_key_x) {
+        using T = typename B::precision;
         if (has_norm || P.rotary) {
             backend.qk_prepare_backward({.forward = queries<T>(d, in, w, s),
                                          .grad_y = g.grad_q,
@@ -144,6 +172,36 @@ struct mixer_pass<Attention<P>> {
              g.grad_k, to_keys, shared);
         back(in.key_rows, in.key_x, View::at("self_attn.v_proj.weight"), View::at("self_attn.v_proj.bias"), d.kv(),
              g.grad_v, to_keys, true);
+    }
+    template <class T, class View>
+    static LinearArgs<T> output(const Dims& d, const auto& in, const View& w, const typename T::activation* o,
+                                typename T::activation* a) {
+        return {.rows = in.rows,
+                .inputs = static_cast<int>(d.heads * d.head_dim),
+                .outputs = static_cast<int>(d.width),
+                .x = o,
+                .weight = w.weight(View::at("self_attn.o_proj.weight")),
+                .bias = w.master(View::at("self_attn.o_proj.bias")),
+                .y = a};
+    }
+    /// Norm and phase of queries or keys, `heads` of them in a row.
+    template <class T>
+    static QkPrepareArgs<T> prepared(const Dims& d, const batch_rows& rows, long long heads,
+                                     const typename T::master* weight, const int* positions,
+                                     const typename T::activation* x, typename T::activation* y,
+                                     typename T::sum* rstd) {
+        return {.rows = rows,
+                .heads = static_cast<int>(heads),
+                .head_dim = static_cast<int>(d.head_dim),
+                .norm = P.norm,
+                .epsilon = P.norm_epsilon,
+                .rotary = P.rotary,
+                .base = P.rotary_base,
+                .x = x,
+                .weight = weight,
+                .positions = positions,
+                .y = y,
+                .rstd = rstd};
     }
 
   private:
@@ -191,17 +249,6 @@ struct mixer_pass<Attention<P>> {
                 .y = y};
     }
     template <class T, class View, class Saved>
-    static LinearArgs<T> output(const Dims& d, const auto& in, const View& w, const Saved& s,
-                                typename T::activation* a) {
-        return {.rows = in.rows,
-                .inputs = static_cast<int>(d.heads * d.head_dim),
-                .outputs = static_cast<int>(d.width),
-                .x = s.o,
-                .weight = w.weight(View::at("self_attn.o_proj.weight")),
-                .bias = w.master(View::at("self_attn.o_proj.bias")),
-                .y = a};
-    }
-    template <class T, class View, class Saved>
     static QkPrepareArgs<T> queries(const Dims& d, const auto& in, const View& w, const Saved& s) {
         return prepared<T>(d, in.rows, d.heads, w.master(View::at("self_attn.q_norm.weight")), in.positions,
                            has_norm ? s.q_raw : s.q, s.q, s.q_rstd);
@@ -210,24 +257,6 @@ struct mixer_pass<Attention<P>> {
     static QkPrepareArgs<T> keys(const Dims& d, const auto& in, const View& w, const Saved& s) {
         return prepared<T>(d, in.key_rows, d.kv(), w.master(View::at("self_attn.k_norm.weight")), in.key_positions,
                            has_norm ? s.k_raw : s.k, s.k, s.k_rstd);
-    }
-    template <class T>
-    static QkPrepareArgs<T> prepared(const Dims& d, const batch_rows& rows, long long heads,
-                                     const typename T::master* weight, const int* positions,
-                                     const typename T::activation* x, typename T::activation* y,
-                                     typename T::sum* rstd) {
-        return {.rows = rows,
-                .heads = static_cast<int>(heads),
-                .head_dim = static_cast<int>(d.head_dim),
-                .norm = P.norm,
-                .epsilon = P.norm_epsilon,
-                .rotary = P.rotary,
-                .base = P.rotary_base,
-                .x = x,
-                .weight = weight,
-                .positions = positions,
-                .y = y,
-                .rstd = rstd};
     }
     template <class T, class Saved>
     static AttentionArgs<typename T::activation> core(const Dims& d, const auto& in, const Saved& s) {

@@ -12,6 +12,7 @@
 #include "sdepth/passes/linear_attention.hpp"
 #include "sdepth/passes/mamba.hpp"
 #include "sdepth/passes/mamba2.hpp"
+#include "sdepth/passes/moda.hpp"
 #include "sdepth/passes/s4.hpp"
 #include "sdepth/passes/view.hpp"
 
@@ -53,7 +54,15 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     static constexpr bool has_mixer = !std::is_same_v<Mixer, None>;
     static constexpr bool has_ffn = !std::is_same_v<Ffn, None>;
     static constexpr bool pre = P.norm == norm_place::pre;
+    using mixer_part = mixer_pass<Mixer>;
     using ffn_part = ffn_pass<Ffn>;
+    static constexpr bool writes_ffn_slot = [] {
+        if constexpr (requires { mixer_part::writes_ffn_slot; }) {
+            return has_ffn && mixer_part::writes_ffn_slot;
+        } else {
+            return false;
+        }
+    }();
 
     /// From forward to backward. A full replay keeps x only, a selective one all but the hidden rows: the rest then
     /// comes from carvers of memory that all layers share.
@@ -136,6 +145,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
         }
         if constexpr (has_ffn) {
             const auto* y = ffn_input(backend, d, w, in.rows, s, t);
+            if constexpr (writes_ffn_slot) mixer_part::write_ffn_slot(backend, d, w, in, y, s.mixer);
             ffn_pass<Ffn>::forward(backend, d, w, in.rows, y, s.ffn, t.ffn, pre ? s.f : s.f_raw, step);
             if constexpr (!pre) backend.rms_norm(norm(d, w, ffn_norm<View>, in.rows, s.f_raw, s.f, s.rstd_f));
         }
@@ -177,10 +187,12 @@ struct block_pass<Block<Mixer, Ffn, P>> {
             const auto* y = ffn_input(backend, d, w, in.rows, s, t);
             if constexpr (pre) {
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, grad_f, t.grad_y, step);
+                if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, t.grad_y);
                 norm_back(ffn_norm<View>, in.rows, has_mixer ? t.u : s.x, s.rstd_f, t.grad_y, grad_x, false);
             } else {
                 norm_back(ffn_norm<View>, in.rows, s.f_raw, s.rstd_f, grad_f, t.grad_y, false);
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, t.grad_y, grad_x, step);
+                if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, grad_x);
             }
             // grad_x now holds what reaches u = x + a, that is both x and a.
             if constexpr (has_mixer) add(in.rows, grad_a, grad_x);

@@ -24,6 +24,7 @@ struct stream {
     const int* start = nullptr;      ///< decoding: [B], rows of each sequence before these; else null
     int* positions = nullptr;        ///< decoding: room for [B, L]
     int* key_positions = nullptr;    ///< decoding: room for [B, L]
+    layer_slots<B> slots{};          ///< depth slots; `sequence`, `ids` and `every_key` are set by the worker
 };
 
 /// Sums that sparse layers leave behind, one row a layer: what the tracked cut and the log read.
@@ -88,6 +89,43 @@ struct ffn_of_layer<L> {
 /// Passes of the layer's feed-forward part; that of `None` where it has none.
 template <class L>
 using layer_ffn = typename detail::ffn_of_layer<L>::type;
+
+namespace detail {
+
+template <class L>
+struct mixer_of_layer {
+    using type = mixer_pass<None>;
+};
+template <class L>
+requires runnable<L> && requires { typename layer_pass<L>::block::mixer_part; }
+struct mixer_of_layer<L> {
+    using type = typename layer_pass<L>::block::mixer_part;
+};
+
+}  // namespace detail
+
+/// Passes of the layer's mixer; that of `None` where it has none.
+template <class L>
+using layer_mixer = typename detail::mixer_of_layer<L>::type;
+
+/// Depth slots that a layer of kind L sees of `written` ones.
+template <class L>
+constexpr slot_ranges slots_seen_by([[maybe_unused]] long long written) {
+    if constexpr (requires { layer_mixer<L>::seen(written); }) {
+        return layer_mixer<L>::seen(written);
+    } else {
+        return {};
+    }
+}
+/// Whether a layer of kind L can say which share of its attention goes to slots.
+template <class L>
+constexpr bool measures_depth_mass() {
+    if constexpr (requires { layer_mixer<L>::measures_mass; }) {
+        return layer_mixer<L>::measures_mass;
+    } else {
+        return false;
+    }
+}
 
 /// Rows of one sequence that a layer of kind L executes at most.
 template <class L>
@@ -296,12 +334,17 @@ class layer_worker {
         }
     }
     mixer_rows<B> mixer_in() const {
+        layer_slots<B> depth = st_.slots;
+        depth.sequence = st_.rows.each.capacity;
+        depth.ids = ids_;
+        depth.every_key = pass::full_keys;
         if (st_.start != nullptr) {
             return {.rows = rows_,
                     .key_rows = pass::full_keys ? st_.rows : rows_,
                     .positions = st_.positions,
                     .key_positions = pass::full_keys ? st_.key_positions : st_.positions,
                     .window = window(),
+                    .depth = depth,
                     .first_room = s_.first,
                     .last_room = s_.last};
         }
@@ -312,7 +355,8 @@ class layer_worker {
                 .key_positions = pass::full_keys ? nullptr : ids_,
                 .first = visible ? s_.first : nullptr,
                 .last = visible ? s_.last : nullptr,
-                .window = window()};
+                .window = window(),
+                .depth = depth};
     }
     const typename T::activation* all_x() const { return pass::full_keys ? st_.x : nullptr; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "sdepth/carve.hpp"
@@ -76,6 +77,22 @@ struct kv_cache {
     }
 };
 
+/// Depth slots of a micro-batch, as one layer sees them. A layer writes the slots `written` and following.
+template <class B>
+struct layer_slots {
+    typename B::precision::activation* memory = nullptr;  // [B, L, S, Hkv, 2, h]
+    typename B::precision::sum* sums = nullptr;           // the same, gradients; training only
+    std::uint8_t* mask = nullptr;                         // [B, L, S]
+    int slots = 0;                                        // S; slots from there on are read by nobody and not written
+    int written = 0;                                      // by the layers before
+    const std::uint8_t* hidden = nullptr;                 // [S], host memory, of every reader; null: none
+    int sequence = 0;                                     // L
+    const int* ids = nullptr;                             // [rows], position of each executed row
+    bool every_key = false;                               // keys and values are those of every row
+    double* mass = nullptr;                               // [H + 2], see DepthMassArgs; null: not wanted
+    typename B::precision::sum* lse_room = nullptr;       // [B, L, H], with `mass`
+};
+
 /// Rows that a mixer reads, and which of them see which.
 template <class B>
 struct mixer_rows {
@@ -90,6 +107,7 @@ struct mixer_rows {
     const int* first = nullptr;          ///< visible keys of each row; null: plain causal
     const int* last = nullptr;
     int window = 0;
+    layer_slots<B> depth{};
     // Decoding only: room for visibility, [rows].
     int* first_room = nullptr;
     int* last_room = nullptr;
@@ -100,6 +118,10 @@ struct mixer_rows {
 template <class B, class T>
 void clear(B& backend, T* to, long long elements) {
     if (elements > 0) backend.zero(to, static_cast<std::size_t>(elements) * sizeof(T));
+}
+template <class B, class T>
+void copy(B& backend, T* to, const T* from, long long elements) {
+    if (elements > 0) backend.copy(to, from, static_cast<std::size_t>(elements) * sizeof(T));
 }
 /// From host memory to the backend's.
 template <class B, class T>

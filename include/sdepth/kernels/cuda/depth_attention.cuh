@@ -384,6 +384,8 @@ inline void check(const DepthAttentionArgs<__nv_bfloat16>& a) {
         throw error("depth attention: heads must be a multiple of kv_heads; give each KV head as many query heads");
     if (a.used < 0 || a.used > a.slots)
         throw error("depth attention: used must lie between 0 and slots; raise slots to what the layers write");
+    if (a.ids != nullptr)
+        throw error("depth attention: tokens given by ids have no kernel yet; give every token a row");
 }
 
 }  // namespace detail
@@ -407,6 +409,7 @@ inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloa
     detail::check(a);
     if ((g.p == nullptr) != (g.ds == nullptr))
         throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
+    if (g.slot_sum != nullptr) throw error("depth attention: slot_sum has no kernel yet; use grad_slot, or p and ds");
     if (a.used == 0) return;
     detail::with_depth_tile(a.head_dim, a.heads / a.kv_heads, "depth_attention_backward", [&](auto tile) {
         using Tile = decltype(tile);

@@ -15,6 +15,7 @@
 #include "sdepth/kernels/host/attention.hpp"
 #include "sdepth/kernels/host/attention_blocked.hpp"
 #include "sdepth/kernels/host/decode.hpp"
+#include "sdepth/kernels/host/depth_attention.hpp"
 #include "sdepth/kernels/host/ends.hpp"
 #include "sdepth/kernels/host/expert_losses.hpp"
 #include "sdepth/kernels/host/experts.hpp"
@@ -119,6 +120,14 @@ class host {
         else
             on_host::blocked_attention_backward(team_, a);
     }
+
+    void depth_attention(const DepthAttentionArgs<T>& a) { on_host::depth_attention_forward(team_, a); }
+    void depth_attention_backward(const DepthAttentionBackwardArgs<T>& a) {
+        on_host::depth_attention_backward(team_, a);
+    }
+    void write_slot(const WriteSlotArgs<precision>& a) { on_host::write_slot<T>(team_, a); }
+    void slot_gradient(const SlotGradientArgs<precision>& a) { on_host::slot_gradient<T>(team_, a); }
+    void depth_mass(const DepthMassArgs<precision>& a) { on_host::depth_mass<T>(team_, a); }
 
     void short_conv(const ShortConvArgs<precision>& a) { on_host::short_conv<T>(team_, a); }
     void short_conv_backward(const ShortConvBackwardArgs<precision>& a) { on_host::short_conv_backward<T>(team_, a); }
