@@ -30,6 +30,7 @@ set(SDEPTH_HEADERS
     slips.hpp
     choices.hpp
     layers/expert_policy.hpp
+    depth_streams.hpp
     expert_load.hpp
     depth_mass.hpp
     inert.hpp
