@@ -100,13 +100,11 @@ void chain() {
     const auto run = [&](cudaStream_t stream) {
         cuda::route_logits(l, stream);
         cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
-        cuda::gather(g, stream);
-        cuda::rms_norm(norm, stream);
+        cuda::gather_rms_norm(g, norm, stream);
     };
     row("routing_chain/556M/k8", time_graph_ms(run));
     row("routing_chain/logits", time_graph_ms([&](cudaStream_t st) { cuda::route_logits(l, st); }));
-    row("routing_chain/gather", time_graph_ms([&](cudaStream_t st) { cuda::gather(g, st); }));
-    row("routing_chain/norm", time_graph_ms([&](cudaStream_t st) { cuda::rms_norm(norm, st); }));
+    row("routing_chain/gather_norm", time_graph_ms([&](cudaStream_t st) { cuda::gather_rms_norm(g, norm, st); }));
 }
 
 }  // namespace
@@ -120,6 +118,10 @@ int main() {
         s.look();
         row(("select/4096of32768/x" + std::to_string(batch)).c_str(),
             time_graph_ms([&](cudaStream_t stream) { cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream); }));
+        row(("select_twice/4096of32768/x" + std::to_string(batch)).c_str(), time_graph_ms([&](cudaStream_t stream) {
+                cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
+                cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
+            }));
         row(("select_launch/4096of32768/x" + std::to_string(batch)).c_str(), time_ms([&] { s.run(); }));
     }
     chain();

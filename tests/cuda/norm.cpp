@@ -78,8 +78,21 @@ void check_moves(const row_case& c, int width) {
         const auto args = [](move_problem& p) -> sdepth::GatherArgs<exact> {
             return {p.of.rows(), p.sequence, p.width, p.ids.data(), p.x.data(), p.out.data()};
         };
+        auto fused = want;
         host.gather(args(want)), on_device::gather(args(got));
         CHECK(same_bits(got.out, want.out));
+
+        const std::vector<double> weight = normal_fp32(count(1, 1, width), random);
+        std::vector<double> y(want.out.size(), nan), fused_y = y, rstd(c.numbers(1), nan), fused_rstd = rstd;
+        const auto norm = [&](const move_problem& p, std::vector<double>& to, std::vector<double>& scales) {
+            return sdepth::RmsNormArgs<exact>{c.rows(),      width,     1e-3,         p.out.data(),
+                                              weight.data(), to.data(), scales.data()};
+        };
+        host.rms_norm(norm(want, y, rstd));
+        on_device::gather_rms_norm(args(fused), norm(fused, fused_y, fused_rstd));
+        CHECK(same_bits(fused.out, want.out));
+        check_rounded("y of gathered rows", fused_y, y, {.unit = 0x1p-8, .terms = double(width)});
+        check_rounded("rstd of gathered rows", fused_rstd, rstd, {.unit = 0x1p-24, .terms = double(width)});
     }
     for (const bool adds : {false, true}) {
         move_problem want(c, width, true, random), got = want;

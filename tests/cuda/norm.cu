@@ -21,6 +21,13 @@ sdepth::RmsNormArgs<stored> norm_args(device_call& to, const sdepth::RmsNormArgs
     to.inout(d.rstd, a.rstd, a.rows.capacity());
     return d;
 }
+sdepth::GatherArgs<stored> gather_args(device_call& to, const sdepth::GatherArgs<exact>& a) {
+    sdepth::GatherArgs<stored> d{.rows = to.rows(a.rows), .sequence = a.sequence, .width = a.width};
+    to.in(d.ids, a.ids, a.rows.capacity());
+    to.in(d.x, a.x, static_cast<long long>(a.rows.batch) * a.sequence * a.width);
+    to.inout(d.out, a.out, a.rows.capacity() * a.width);
+    return d;
+}
 sdepth::QkPrepareArgs<stored> qk_args(device_call& to, const sdepth::QkPrepareArgs<exact>& a) {
     const int width = a.heads * a.head_dim;
     sdepth::QkPrepareArgs<stored> d{.rows = to.rows(a.rows),
@@ -70,11 +77,14 @@ void rms_norm_backward(const sdepth::RmsNormBackwardArgs<exact>& g) {
 }
 void gather(const sdepth::GatherArgs<exact>& a) {
     device_call to;
-    sdepth::GatherArgs<stored> d{.rows = to.rows(a.rows), .sequence = a.sequence, .width = a.width};
-    to.in(d.ids, a.ids, a.rows.capacity());
-    to.in(d.x, a.x, static_cast<long long>(a.rows.batch) * a.sequence * a.width);
-    to.inout(d.out, a.out, a.rows.capacity() * a.width);
-    cuda::gather(d, nullptr);
+    cuda::gather(gather_args(to, a), nullptr);
+}
+void gather_rms_norm(const sdepth::GatherArgs<exact>& g, const sdepth::RmsNormArgs<exact>& a) {
+    device_call to;
+    const auto gathered = gather_args(to, g);
+    auto norm = norm_args(to, a);
+    norm.x = gathered.out;
+    cuda::gather_rms_norm(gathered, norm, nullptr);
 }
 void scatter(const sdepth::ScatterArgs<exact>& a) {
     device_call to;

@@ -18,6 +18,8 @@ using exact = sdepth::uniform_precision<double>;
 
 void rms_norm(const sdepth::RmsNormArgs<exact>& a);
 void rms_norm_backward(const sdepth::RmsNormBackwardArgs<exact>& g);
+/// In one kernel.
+void gather_rms_norm(const sdepth::GatherArgs<exact>& g, const sdepth::RmsNormArgs<exact>& a);
 void gather(const sdepth::GatherArgs<exact>& a);
 void scatter(const sdepth::ScatterArgs<exact>& a);
 void add(const sdepth::AddArgs<exact>& a);

@@ -7,14 +7,18 @@
 
 namespace sdepth::inline v0::on_cuda {
 
-/// One team of warps a row; the row stays in registers between its sum and its scaling.
-template <bool whole, class P>
-__global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a) {
+/// One team of warps a row; the row stays in registers between its sum and its scaling. With `gathers` the row comes
+/// from g.x, and is stored to g.out on the way.
+template <bool whole, bool gathers, class P>
+__global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a, const GatherArgs<P> g) {
     const row_teams t(a.width);
     const team_member me(t);
     const long long row = static_cast<long long>(blockIdx.x) * t.teams + me.team();
     const bool live = row < a.rows.capacity() && row_place(a.rows, row).live(a.rows);
     const auto* x = a.x + row * a.width;
+    if constexpr (gathers)
+        if (live)
+            x = g.x + (static_cast<long long>(row_place(a.rows, row).sequence) * g.sequence + g.ids[row]) * a.width;
 
     eight<typename P::activation> raw[4];
     float sum = 0;
@@ -38,6 +42,11 @@ __global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a) {
         if (c >= a.width) continue;
         const auto w = load_eight<whole>(a.weight + c, a.width - c);
         float y[8];
+        if constexpr (gathers) {
+#pragma unroll
+            for (int e = 0; e < 8; ++e) y[e] = to_float(raw[u].x[e]);
+            store_eight<whole>(g.out + row * a.width + c, y, a.width - c);
+        }
 #pragma unroll
         for (int e = 0; e < 8; ++e) y[e] = to_float(w.x[e]) * to_float(raw[u].x[e]) * rstd;
         store_eight<whole>(a.y + row * a.width + c, y, a.width - c);
@@ -45,10 +54,11 @@ __global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a) {
 }
 
 /// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind.
-template <bool whole, class P>
-__global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
+template <bool whole, int warps, class P>
+__global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
+    rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
     const RmsNormArgs<P>& a = g.forward;
-    const row_teams t(a.width, 4);
+    const row_teams t(a.width, warps);
     const team_member me(t);
     using loaded = eight<typename P::activation>;
     float sums[4][8] = {};
@@ -69,16 +79,18 @@ __global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBac
     loaded next_x[4], next_grad_y[4];
     int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
     load(row, next, next_x, next_grad_y);
+    float next_rstd = next > 0 ? a.rstd[row] : 0.f;
     for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride, row += stride) {
         const int columns = next;
         loaded x[4], grad_y[4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_y[u] = next_grad_y[u];
+        const float rstd = next_rstd;
         next = columns_of(row + stride);
         load(row + stride, next, next_x, next_grad_y);
+        next_rstd = next > 0 ? a.rstd[row + stride] : 0.f;
         const long long at = static_cast<long long>(row) * a.width + me.column();
         const auto* const weight = a.weight + me.column();
-        const float rstd = columns > 0 ? a.rstd[row] : 0.f;
         float along = 0;
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
@@ -108,19 +120,34 @@ __global__ void __launch_bounds__(256) rms_norm_backward_kernel(const RmsNormBac
     me.store_columns(t, sums, partial + static_cast<long long>(blockIdx.x) * a.width, a.width);
 }
 
+namespace detail {
+
+template <bool gathers, class P>
+void launch_rms_norm(const RmsNormArgs<P>& a, const GatherArgs<P>& g, cudaStream_t stream) {
+    check_rows(a.rows, a.width, "rms_norm");
+    check_width(a.width, "rms_norm");
+    if (a.rows.capacity() < 1) return;
+    const row_teams t(a.width);
+    const unsigned blocks = blocks_of(a.rows.capacity(), t.teams), threads = static_cast<unsigned>(t.threads());
+    if (a.width % 8 == 0)
+        rms_norm_kernel<true, gathers, P><<<blocks, threads, 0, stream>>>(a, g);
+    else
+        rms_norm_kernel<false, gathers, P><<<blocks, threads, 0, stream>>>(a, g);
+    check(cudaGetLastError(), "rms_norm");
+}
+
+}  // namespace detail
+
 /// See RmsNormArgs. Width up to 8192.
 template <class P>
 void rms_norm(const RmsNormArgs<P>& a, cudaStream_t stream) {
-    detail::check_rows(a.rows, a.width, "rms_norm");
-    detail::check_width(a.width, "rms_norm");
-    if (a.rows.capacity() < 1) return;
-    const row_teams t(a.width);
-    const unsigned blocks = detail::blocks_of(a.rows.capacity(), t.teams), threads = static_cast<unsigned>(t.threads());
-    if (a.width % 8 == 0)
-        rms_norm_kernel<true, P><<<blocks, threads, 0, stream>>>(a);
-    else
-        rms_norm_kernel<false, P><<<blocks, threads, 0, stream>>>(a);
-    check(cudaGetLastError(), "rms_norm");
+    detail::launch_rms_norm<false>(a, GatherArgs<P>{}, stream);
+}
+
+/// gather(g), then rms_norm(a) of the rows that it packs, a.x = g.out: in one kernel.
+template <class P>
+void gather_rms_norm(const GatherArgs<P>& g, const RmsNormArgs<P>& a, cudaStream_t stream) {
+    detail::launch_rms_norm<true>(a, g, stream);
 }
 
 constexpr std::size_t rms_norm_backward_scratch(int width) { return column_sums_scratch(width); }
@@ -132,14 +159,11 @@ void rms_norm_backward(const RmsNormBackwardArgs<P>& g, void* scratch, cudaStrea
     detail::check_rows(a.rows, a.width, "rms_norm_backward");
     detail::check_width(a.width, "rms_norm_backward");
     if (a.rows.capacity() < 1) return;
-    const row_teams t(a.width, 4);
-    const int blocks = detail::column_blocks(a.rows.capacity(), t.teams);
-    const auto grid = static_cast<unsigned>(blocks), threads = static_cast<unsigned>(t.threads());
     auto* partial = static_cast<float*>(scratch);
-    if (a.width % 8 == 0)
-        rms_norm_backward_kernel<true, P><<<grid, threads, 0, stream>>>(g, partial);
-    else
-        rms_norm_backward_kernel<false, P><<<grid, threads, 0, stream>>>(g, partial);
+    const int blocks =
+        detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
+            rms_norm_backward_kernel<whole(), warps(), P><<<grid, t, 0, stream>>>(g, partial);
+        });
     check(cudaGetLastError(), "rms_norm_backward");
     add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
 }

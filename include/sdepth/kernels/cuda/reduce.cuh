@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "sdepth/kernels/cuda/each_row.cuh"
 
@@ -35,10 +36,21 @@ inline void check_width(int width, const char* what) {
         throw error(std::string(what) + ": width " + std::to_string(width) + " has no kernel; use 1 to " +
                     std::to_string(row_teams::widest));
 }
-// Blocks for sums of columns: all of them only where each team has a few rows.
-inline int column_blocks(long long rows, int teams) {
-    const long long wanted = (rows + 4LL * teams - 1) / (4LL * teams);
-    return static_cast<int>(std::clamp<long long>(wanted, 1, column_sum_blocks));
+// Calls launch(whole, warps of a block, blocks, threads) for a kernel that sums columns, the first two as constants;
+// returns the blocks: all of them only where each team has a few rows.
+template <class Launch>
+int with_column_teams(long long rows, int width, const Launch& launch) {
+    const auto run = [&](auto whole, auto warps) {
+        const row_teams t(width, warps());
+        const long long wanted = (rows + 4LL * t.teams - 1) / (4LL * t.teams);
+        const auto blocks = static_cast<unsigned>(std::clamp<long long>(wanted, 1, column_sum_blocks));
+        launch(whole, warps, blocks, static_cast<unsigned>(t.threads()));
+        return static_cast<int>(blocks);
+    };
+    using std::integral_constant;
+    if (width % 8 != 0) return run(std::false_type{}, integral_constant<int, 8>{});
+    return width > 4096 ? run(std::true_type{}, integral_constant<int, 8>{})
+                        : run(std::true_type{}, integral_constant<int, 4>{});
 }
 
 }  // namespace detail
@@ -89,24 +101,24 @@ class team_member {
     int warps_, warp_, team_;
 };
 
-/// out[c] += sum over blocks of partial[block, c]. 32 columns a block of threads, eight threads a column.
+/// out[c] += sum over blocks of partial[block, c]. 32 columns a block of threads, 32 threads a column.
 template <class T>
-__global__ void __launch_bounds__(256) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
+__global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
     const int c = static_cast<int>(blockIdx.x * 32 + threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
-    __shared__ float sums[8][32];
+    __shared__ float sums[32][33];
     float sum = 0;
     if (c < columns)
-#pragma unroll 4
-        for (int b = part; b < blocks; b += 8) sum += partial[static_cast<long long>(b) * columns + c];
+#pragma unroll 8
+        for (int b = part; b < blocks; b += 32) sum += partial[static_cast<long long>(b) * columns + c];
     sums[part][threadIdx.x % 32] = sum;
     __syncthreads();
-    if (part > 0 || c >= columns) return;
-    for (int p = 1; p < 8; ++p) sum += sums[p][threadIdx.x];
-    out[c] = from_float<T>(to_float(out[c]) + sum);
+    sum = warp_sum(sums[threadIdx.x % 32][part]);  // a warp a column
+    const int own = static_cast<int>(blockIdx.x) * 32 + part;
+    if (threadIdx.x % 32 == 0 && own < columns) out[own] = from_float<T>(to_float(out[own]) + sum);
 }
 template <class T>
 void add_columns(const float* partial, int blocks, int columns, T* out, const char* what, cudaStream_t stream) {
-    add_columns_kernel<<<detail::blocks_of(columns, 32), 256, 0, stream>>>(partial, blocks, columns, out);
+    add_columns_kernel<<<detail::blocks_of(columns, 32), 1024, 0, stream>>>(partial, blocks, columns, out);
     check(cudaGetLastError(), what);
 }
 

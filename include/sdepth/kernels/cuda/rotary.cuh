@@ -78,21 +78,26 @@ __global__ void __launch_bounds__(128, 4) qk_prepare_kernel(const QkPrepareArgs<
     if (!place.live(a.rows)) return;
     const rotary_lane me(a.head_dim);
     const bool norm = a.norm != qk_norm::none;
-    float cosine[8], sine[8];
-    if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
-    const auto weight = [&](int part) { return load_eight<true>(weights + me.c + part * me.half, 8); };
-
     constexpr int ahead = 2;  // groups of heads whose numbers are on their way at a time
-    for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {  // all lanes, for the sums
-        eight<typename P::activation> raw[ahead][2];
+    const long long group = static_cast<long long>(me.heads) * a.head_dim;
+    eight<typename P::activation> raw[ahead][2];
+    const auto load = [&](int first) {
         const long long from = (row * a.heads + first) * a.head_dim + me.c;
-        const long long group = static_cast<long long>(me.heads) * a.head_dim;
 #pragma unroll
         for (int u = 0; u < ahead; ++u)
 #pragma unroll
             for (int part = 0; part < 2; ++part)
                 if (first + u * me.heads < a.heads)
                     raw[u][part] = load_eight<true>(a.x + from + u * group + part * me.half, 8);
+    };
+    load(me.head);
+    float cosine[8], sine[8];
+    if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
+    const auto weight = [&](int part) { return load_eight<true>(weights + me.c + part * me.half, 8); };
+
+    for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {  // all lanes, for the sums
+        if (first != me.head) load(first);
+        const long long from = (row * a.heads + first) * a.head_dim + me.c;
 #pragma unroll
         for (int u = 0; u < ahead; ++u) {
             const int head = first + u * me.heads;
@@ -145,14 +150,12 @@ __global__ void __launch_bounds__(128, 3)
     for (long long row = blockIdx.x * 4LL + threadIdx.x / 32; row < a.rows.capacity(); row += gridDim.x * 4LL) {
         const row_place place(a.rows, row);
         if (!place.live(a.rows)) continue;
-        float cosine[8], sine[8];
-        if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
         constexpr int ahead = 2;  // groups of heads whose numbers are on their way at a time
-        for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {
-            eight<typename P::activation> grad[ahead][2], raw[ahead][2];
-            float rstd[ahead];
+        const long long group = static_cast<long long>(me.heads) * a.head_dim;
+        eight<typename P::activation> grad[ahead][2], raw[ahead][2];
+        float rstd[ahead];
+        const auto load = [&](int first) {
             const long long from = (row * a.heads + first) * a.head_dim + me.c;
-            const long long group = static_cast<long long>(me.heads) * a.head_dim;
 #pragma unroll
             for (int u = 0; u < ahead; ++u) {
                 if (first + u * me.heads >= a.heads) continue;
@@ -163,6 +166,13 @@ __global__ void __launch_bounds__(128, 3)
                 }
                 if (norm) rstd[u] = a.rstd[row * a.heads + first + u * me.heads];
             }
+        };
+        load(me.head);
+        float cosine[8], sine[8];
+        if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
+        for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {
+            if (first != me.head) load(first);
+            const long long from = (row * a.heads + first) * a.head_dim + me.c;
 #pragma unroll
             for (int u = 0; u < ahead; ++u) {
                 const bool there = first + u * me.heads < a.heads;
@@ -350,8 +360,6 @@ RmsNormArgs<P> full_width_norm(const QkPrepareArgs<P>& a) {
             .rstd = a.rstd};
 }
 
-inline constexpr int rotary_blocks = 1056;  // that leave sums behind: eight for each processor
-
 }  // namespace detail
 
 /// See QkPrepareArgs. Head sizes up to 256.
@@ -376,7 +384,7 @@ void qk_prepare(const QkPrepareArgs<P>& a, cudaStream_t stream) {
 }
 
 constexpr std::size_t qk_prepare_backward_scratch(int heads, int head_dim) {
-    const std::size_t one = static_cast<std::size_t>(head_dim) * detail::rotary_blocks * sizeof(float);
+    const std::size_t one = static_cast<std::size_t>(head_dim) * column_sum_blocks * sizeof(float);
     const std::size_t full = rms_norm_backward_scratch(heads * head_dim);
     return one > full ? one : full;
 }
@@ -393,7 +401,7 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
     const rotary_speeds speeds(a.head_dim, a.base);
     auto* partial = static_cast<float*>(scratch);
     const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
-    const int blocks = static_cast<int>(std::clamp<long long>((items + 15) / 16, 1, detail::rotary_blocks));
+    const int blocks = static_cast<int>(std::clamp<long long>((items + 15) / 16, 1, column_sum_blocks));
     if (fast)
         qk_prepare_backward_kernel<P><<<static_cast<unsigned>(blocks), 128, 0, stream>>>(turned, speeds, partial);
     else

@@ -37,11 +37,11 @@ __global__ void __launch_bounds__(256) route_logits_kernel(const RouteLogitsArgs
 }
 
 /// As rms_norm_backward_kernel: a fixed number of blocks, each leaves its sums of grad_weight behind.
-template <bool whole, class P>
-__global__ void __launch_bounds__(256)
+template <bool whole, int warps, class P>
+__global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     route_logits_backward_kernel(const RouteLogitsBackwardArgs<P> g, float* partial) {
     const RouteLogitsArgs<P>& a = g.forward;
-    const row_teams t(a.width, 4);
+    const row_teams t(a.width, warps);
     const team_member me(t);
     using loaded = eight<typename P::activation>;
     float sums[4][8] = {};
@@ -62,16 +62,23 @@ __global__ void __launch_bounds__(256)
     loaded next_x[4], next_grad_x[4];
     int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
     load(row, next, next_x, next_grad_x);
+    const auto scalar = [&](const typename P::sum* from, int at, int columns) {
+        return from == nullptr || columns <= 0 ? 0.f : to_float(from[at]);
+    };
+    const typename P::sum* const of_x = g.grad_x == nullptr ? nullptr : g.grad_x_logits;
+    float next_grad = scalar(g.grad_logits, row, next), next_grad_of_x = scalar(of_x, row, next);
     for (; row < all; row += stride) {
         const int columns = next;
         loaded x[4], grad_x[4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_x[u] = next_grad_x[u];
+        const float grad = next_grad, grad_of_x = next_grad_of_x;
         next = columns_of(row + stride);
         load(row + stride, next, next_x, next_grad_x);
+        next_grad = scalar(g.grad_logits, row + stride, next);
+        next_grad_of_x = scalar(of_x, row + stride, next);
         if (columns <= 0) continue;
         const long long at = static_cast<long long>(row) * a.width + me.column();
-        const float grad = g.grad_logits[row], grad_of_x = g.grad_x == nullptr ? 0.f : g.grad_x_logits[row];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
@@ -110,14 +117,11 @@ void route_logits_backward(const RouteLogitsBackwardArgs<P>& g, void* scratch, c
     detail::check_rows(a.rows, a.width, "route_logits_backward");
     detail::check_width(a.width, "route_logits_backward");
     if (a.rows.capacity() < 1) return;
-    const row_teams t(a.width, 4);
-    const int blocks = detail::column_blocks(a.rows.capacity(), t.teams);
-    const auto grid = static_cast<unsigned>(blocks), threads = static_cast<unsigned>(t.threads());
     auto* partial = static_cast<float*>(scratch);
-    if (a.width % 8 == 0)
-        route_logits_backward_kernel<true, P><<<grid, threads, 0, stream>>>(g, partial);
-    else
-        route_logits_backward_kernel<false, P><<<grid, threads, 0, stream>>>(g, partial);
+    const int blocks =
+        detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
+            route_logits_backward_kernel<whole(), warps(), P><<<grid, t, 0, stream>>>(g, partial);
+        });
     check(cudaGetLastError(), "route_logits_backward");
     add_columns(partial, blocks, a.width, g.grad_weight, "route_logits_backward", stream);
 }
@@ -254,7 +258,7 @@ __global__ void __launch_bounds__(256)
     const detail::residual_state by(args, place);
     const auto* const grad_x = g.grad_x + by.at * args.width;
     const long long at = row * args.width;
-    constexpr int ahead = 2;
+    constexpr int ahead = 4;
     float on_a = 0, on_f = 0;
     for (int first = lane * 8; first < args.width; first += ahead * 256) {
         eight<typename P::activation> grad[ahead], a[ahead], f[ahead];

@@ -9,8 +9,9 @@
 //  2. Radix selection: three histograms of 11, 11 and 10 bits find the k-th largest key and how many of its equals are
 //     chosen. A pass ends with sums of 32 bins, so that one warp finds the bin in two steps, through all blocks'
 //     memory.
-//  3. Counts of larger and of equal keys, the least chosen key and the largest other one, over all blocks.
-//  4. Each thread counts in four neighbouring keys; a prefix sum over the block gives every chosen row its place.
+//  3. Counts of larger and of equal keys, each thread in its neighbouring ones; the least chosen key and the largest
+//     other one; totals of all blocks.
+//  4. Sums over threads and blocks before give every chosen row its place.
 //
 // Histograms use integer atomics in shared memory: their sums do not depend on the order.
 #pragma once
@@ -35,14 +36,12 @@ struct select_group_range {
     int place;        // in the sequence's ids
 };
 
-struct select_shared {
+struct alignas(16) select_shared {
     unsigned bins[3][2048];
     unsigned coarse[3][64];  // sums of 32 bins
-    unsigned parts[4][32];   // of the warps
-    unsigned own[4];         // this block's counts of larger and equal keys, least chosen, largest other
+    unsigned parts[3][32];   // of the warps
+    unsigned own[3];         // this block's counts of larger and equal keys, least chosen, largest other
     unsigned found[3];       // bin, how many of it are needed, how many it holds
-    unsigned base[4];        // larger and equal keys in blocks before; least chosen and largest other of all
-    unsigned equal;          // equal keys of all
 };
 
 /// Unsigned numbers that order as floats do; -0 is 0.
@@ -54,7 +53,7 @@ __device__ inline float select_number(unsigned key) {
     return __uint_as_float(key ^ (key >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
 }
 
-/// A kernel launched by select_launch starts while the one before it ends; from here on it sees what that one wrote.
+/// The cluster's kernel starts while the kernel before it ends; from here on it sees what that one wrote.
 __device__ inline void wait_for_kernel_before() {
     if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.wait;" ::: "memory");
 }
@@ -77,7 +76,7 @@ class select_worker {
             rank_ = 0;
     }
 
-    /// Chooses rows of a group of sequence b; thread 0 of block 0 gets the group's cut.
+    /// Chooses rows of a group of sequence b; returns the group's cut.
     __device__ select_cut run(int b, const select_group_range& group) {
         const int n = group.last - group.first, slice = ((n + blocks - 1) / blocks + 3) / 4 * 4;
         const int begin = min(n, rank_ * slice);
@@ -89,18 +88,21 @@ class select_worker {
         whole_ = true;
         ties_ = 0;
         if (top) find_threshold(static_cast<unsigned>(k));
-        count();
-        write(b, group.first + begin, group.place);
+        count_and_write(b, group.first + begin, group.place);
         select_cut cut{0, false};
-        if (top && thread_ == 0) {
-            const unsigned other = !whole_ && s_.equal > ties_ ? threshold_ : s_.base[3];
-            cut.middle =
-                (static_cast<double>(select_number(s_.base[2])) + static_cast<double>(select_number(other))) / 2;
+        if (top) {
+            const unsigned other = !whole_ && equal_ > ties_ ? threshold_ : other_;
+            cut.middle = (static_cast<double>(select_number(least_)) + static_cast<double>(select_number(other))) / 2;
             cut.both = true;
         }
-        sync();  // nobody leaves while others read his memory
+        sync();  // nobody leaves, or begins anew, while others read his memory
         return cut;
     }
+    /// Rows chosen in the sequence up to this group; in the last block.
+    __device__ int chosen() const { return min(chosen_, a_.capacity); }
+    __device__ bool tells_chosen() const { return rank_ == blocks - 1 && thread_ == 0; }
+    /// One warp.
+    __device__ bool tells_cut() const { return rank_ == 0 && warp_ == 0; }
 
   private:
     __device__ void sync() const {
@@ -215,95 +217,69 @@ class select_worker {
     __device__ bool larger(unsigned key) const { return whole_ ? key >= threshold_ : key > threshold_; }
     __device__ bool equals(unsigned key) const { return !whole_ && key == threshold_; }
 
-    // 3.
-    __device__ void count() {
-        unsigned above = 0, equal = 0, least = ~0u, other = 0;
-        for (int i = thread_; i < count_; i += select_threads) {
-            const unsigned key = keys_[i];
+    // 3 and 4. Each thread has neighbouring keys, a multiple of four. `first` is the sequence's row of key 0.
+    __device__ void count_and_write(int b, int first, int place) {
+        const int each = (count_ + 4 * select_threads - 1) / (4 * select_threads) * 4;
+        const int begin = thread_ * each, end = min(count_, begin + each);
+        unsigned mine = 0, least = ~0u, other = 0;  // larger keys in the upper half, equal ones in the lower
+        each_key(begin, end, [&](int, unsigned key) {
             const bool more = larger(key), same = equals(key);
-            above += more, equal += same;
+            mine += (more ? 0x10000u : 0u) + (same ? 1u : 0u);
             if (more || same)
                 least = min(least, key);
             else
                 other = max(other, key);
-        }
-        unsigned mine[4] = {__reduce_add_sync(~0u, above), __reduce_add_sync(~0u, equal), __reduce_min_sync(~0u, least),
-                            __reduce_max_sync(~0u, other)};
-        if (lane_ == 0)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) s_.parts[i][warp_] = mine[i];
+        });
+        const unsigned inclusive = up_to(mine);
+        least = __reduce_min_sync(~0u, least), other = __reduce_max_sync(~0u, other);
+        if (lane_ == 31) s_.parts[0][warp_] = inclusive, s_.parts[1][warp_] = least, s_.parts[2][warp_] = other;
         __syncthreads();
+        const unsigned part = s_.parts[0][lane_];
+        const unsigned before = __reduce_add_sync(~0u, lane_ < warp_ ? part : 0u) + inclusive - mine;
         if (warp_ == 0) {
-            mine[0] = __reduce_add_sync(~0u, s_.parts[0][lane_]), mine[1] = __reduce_add_sync(~0u, s_.parts[1][lane_]);
-            mine[2] = __reduce_min_sync(~0u, s_.parts[2][lane_]), mine[3] = __reduce_max_sync(~0u, s_.parts[3][lane_]);
-            if (lane_ < 4) s_.own[lane_] = lane_ == 0 ? mine[0] : lane_ == 1 ? mine[1] : lane_ == 2 ? mine[2] : mine[3];
+            const unsigned total = __reduce_add_sync(~0u, part);
+            const unsigned lowest = __reduce_min_sync(~0u, s_.parts[1][lane_]);
+            const unsigned highest = __reduce_max_sync(~0u, s_.parts[2][lane_]);
+            if (lane_ == 0) s_.own[0] = total, s_.own[1] = lowest, s_.own[2] = highest;
         }
         sync();
-        if (warp_ == 0) {
-            unsigned all[4] = {0, 0, ~0u, 0};
-            if (lane_ < blocks)
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    if constexpr (blocks > 1)
-                        all[i] = cluster_load(&s_.own[i], lane_);
-                    else
-                        all[i] = s_.own[i];
-                }
-            const bool earlier = lane_ < rank_;
-            const unsigned before = __reduce_add_sync(~0u, earlier ? all[0] : 0u);
-            const unsigned same = __reduce_add_sync(~0u, earlier ? all[1] : 0u);
-            const unsigned equal_of_all = __reduce_add_sync(~0u, all[1]);
-            const unsigned lowest = __reduce_min_sync(~0u, all[2]), highest = __reduce_max_sync(~0u, all[3]);
-            if (lane_ == 0) {
-                s_.base[0] = before, s_.base[1] = same, s_.base[2] = lowest, s_.base[3] = highest;
-                s_.equal = equal_of_all;
-            }
-        }
-        __syncthreads();
-    }
+        // Every warp asks all blocks.
+        unsigned total = 0, lowest = ~0u, highest = 0;
+        if (lane_ < blocks) total = of_block(0, lane_), lowest = of_block(1, lane_), highest = of_block(2, lane_);
+        const bool earlier = lane_ < rank_;
+        unsigned more = __reduce_add_sync(~0u, earlier ? total >> 16 : 0u) + (before >> 16);
+        unsigned same = __reduce_add_sync(~0u, earlier ? total & 0xFFFFu : 0u) + (before & 0xFFFFu);
+        equal_ = __reduce_add_sync(~0u, total & 0xFFFFu);
+        least_ = __reduce_min_sync(~0u, lowest), other_ = __reduce_max_sync(~0u, highest);
+        chosen_ = place + static_cast<int>(__reduce_add_sync(~0u, total >> 16) + min(equal_, ties_));
 
-    // 4. `first` is the sequence's row of key 0.
-    __device__ void write(int b, int first, int place) {
-        unsigned above = s_.base[0], equal = s_.base[1];  // before the four keys at hand
         int* const ids = a_.ids + static_cast<long long>(b) * a_.capacity;
-        for (int start = 0; start < count_; start += 4 * select_threads) {
-            const int at = start + 4 * thread_;
-            unsigned key[4];
-            unsigned mine = 0;  // larger keys in the upper half, equal ones in the lower
+        each_key(begin, end, [&](int i, unsigned key) {
+            const bool is_larger = larger(key), is_equal = equals(key);
+            const int to = place + static_cast<int>(more + min(same, ties_));
+            if ((is_larger || (is_equal && same < ties_)) && to < a_.capacity) ids[to] = first + i;
+            more += is_larger, same += is_equal;
+        });
+    }
+    // Calls f(number, key) for the keys begin ... end - 1; begin is a multiple of four.
+    template <class F>
+    __device__ void each_key(int begin, int end, const F& f) const {
+        for (int i = begin; i < end; i += 4) {
+            const uint4 four = *reinterpret_cast<const uint4*>(keys_ + i);
+            const unsigned key[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                key[e] = at + e < count_ ? keys_[at + e] : 0u;
-                if (at + e < count_) mine += (larger(key[e]) ? 0x10000u : 0u) + (equals(key[e]) ? 1u : 0u);
-            }
-            const unsigned inclusive = up_to(mine);
-            __syncthreads();
-            if (lane_ == 31) s_.parts[0][warp_] = inclusive;
-            __syncthreads();
-            const unsigned part = s_.parts[0][lane_];
-            const unsigned before = __reduce_add_sync(~0u, lane_ < warp_ ? part : 0u) + inclusive - mine;
-            const unsigned total = __reduce_add_sync(~0u, part);
-            unsigned more = above + (before >> 16), same = equal + (before & 0xFFFFu);
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                if (at + e >= count_) continue;
-                const bool is_larger = larger(key[e]), is_equal = equals(key[e]);
-                const int to = place + static_cast<int>(more + min(same, ties_));
-                if ((is_larger || (is_equal && same < ties_)) && to < a_.capacity) ids[to] = first + at + e;
-                more += is_larger, same += is_equal;
-            }
-            above += total >> 16, equal += total & 0xFFFFu;
+            for (int e = 0; e < 4; ++e)
+                if (i + e < end) f(i + e, key[e]);
         }
-        // The last block's count is the group's.
-        if (rank_ == blocks - 1 && thread_ == 0) chosen_ = place + static_cast<int>(above + min(equal, ties_));
+    }
+    // What block `rank` counted.
+    __device__ unsigned of_block(int what, int rank) const {
+        if constexpr (blocks > 1)
+            return cluster_load(&s_.own[what], rank);
+        else
+            return s_.own[what];
     }
 
-  public:
-    /// Rows chosen in the sequence up to this group; in thread 0 of the last block.
-    __device__ int chosen() const { return min(chosen_, a_.capacity); }
-    __device__ bool tells_chosen() const { return rank_ == blocks - 1 && thread_ == 0; }
-    __device__ bool tells_cut() const { return rank_ == 0 && thread_ == 0; }
-
-  private:
     const SelectArgs<P>& a_;
     select_shared& s_;
     unsigned* keys_;
@@ -312,8 +288,15 @@ class select_worker {
     unsigned threshold_ = 0;  // larger keys are chosen, and `ties_` of its equals; with `whole_` all equals
     unsigned ties_ = 0;
     bool whole_ = true;
+    unsigned equal_ = 0, least_ = 0, other_ = 0;  // of the group: equal keys, least chosen, largest other
     int chosen_ = 0;
 };
+
+/// Whether a cut is measured.
+template <class P>
+__device__ bool select_measures(const SelectArgs<P>& a) {
+    return a.rule == selection_rule::top && a.sparsity > 1 && a.cut_sum != nullptr && a.cut_groups != nullptr;
+}
 
 /// Cuts of groups, as the kernels leave them for the sum.
 struct select_scratch_view {
@@ -322,6 +305,33 @@ struct select_scratch_view {
     int* place;      // [B, L], its place in ids
     int* groups;     // [B]
 };
+
+/// Of `arrivals` warps that call this, each with what it left in scratch.middle, the last adds up all of them in order:
+/// a sum that does not depend on who it is. Arrivals are counted in the upper half of cut_groups and taken off again.
+template <class P>
+__device__ void select_add_cuts(const SelectArgs<P>& a, const select_scratch_view& s, bool by_document,
+                                unsigned arrivals) {
+    const int lane = static_cast<int>(threadIdx.x % 32), length = a.rows.each.capacity;
+    auto* const tickets = reinterpret_cast<unsigned long long*>(a.cut_groups);
+    unsigned last = 0;
+    if (lane == 0) {
+        __threadfence();
+        last = static_cast<unsigned>(atomicAdd(tickets, 1ull << 32) >> 32) == arrivals - 1;
+        __threadfence();
+    }
+    if (__shfl_sync(~0u, last, 0) == 0) return;
+    double sum = 0, groups = 0;
+    for (int b = 0; b < a.rows.batch; ++b)
+        for (int g = lane; g < (by_document ? s.groups[b] : 1); g += 32) {
+            const double middle = __ldcg(s.middle + (by_document ? static_cast<long long>(b) * length + g : b));
+            if (!isnan(middle)) sum += middle, groups += 1;
+        }
+    sum = warp_sum(sum), groups = warp_sum(groups);
+    if (lane != 0) return;
+    *a.cut_sum += sum;
+    *tickets -= static_cast<unsigned long long>(arrivals) << 32;
+    *a.cut_groups += static_cast<long long>(groups);
+}
 
 /// One sequence a cluster (or block).
 template <int blocks, class P>
@@ -333,13 +343,14 @@ __device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const se
     select_worker<blocks, P> worker(a, shared, keys);
     const select_cut cut = worker.run(b, {0, a.rows.each.of(b), 0});
     if (worker.tells_chosen()) a.live[b] = worker.chosen();
-    if (!worker.tells_cut() || a.rule != selection_rule::top) return;
+    if (!worker.tells_cut() || !select_measures(a)) return;
     if (a.rows.batch > 1) {
-        scratch.middle[b] = cut.both ? cut.middle : __longlong_as_double(-1);
-        return;
+        if (threadIdx.x == 0) scratch.middle[b] = cut.both ? cut.middle : __longlong_as_double(-1);
+        select_add_cuts(a, scratch, false, gridDim.y);
+    } else if (cut.both && threadIdx.x == 0) {
+        *a.cut_sum += cut.middle;
+        *a.cut_groups += 1;
     }
-    if (cut.both && a.cut_sum != nullptr) *a.cut_sum += cut.middle;
-    if (cut.both && a.cut_groups != nullptr) *a.cut_groups += 1;
 }
 template <class P>
 __global__ void __launch_bounds__(select_threads, 1)
@@ -412,26 +423,10 @@ __global__ void __launch_bounds__(select_threads, 1)
     for (int g = static_cast<int>(blockIdx.x); g < s.groups[b]; g += static_cast<int>(gridDim.x)) {
         const long long at = static_cast<long long>(b) * length + g;
         const select_cut cut = worker.run(b, {first[g], first[g + 1], s.place[at]});
-        if (worker.tells_cut()) s.middle[at] = cut.both ? cut.middle : __longlong_as_double(-1);
+        if (worker.tells_cut() && threadIdx.x == 0) s.middle[at] = cut.both ? cut.middle : __longlong_as_double(-1);
     }
+    if (worker.tells_cut() && select_measures(a)) select_add_cuts(a, s, true, gridDim.x * gridDim.y);
 }
-/// Adds up the groups' cuts: `groups` null = one a sequence.
-static __global__ void __launch_bounds__(256)
-    select_cuts_kernel(const double* middle, const int* groups, int batch, int stride, double* sum, long long* count) {
-    wait_for_kernel_before();
-    double middles = 0, number = 0;
-    for (int b = 0; b < batch; ++b)
-        for (int g = static_cast<int>(threadIdx.x); g < (groups == nullptr ? 1 : groups[b]); g += 256) {
-            const double m = middle[static_cast<long long>(b) * stride + g];
-            if (isnan(m)) continue;
-            middles += m, number += 1;
-        }
-    middles = block_sum(middles), number = block_sum(number);
-    if (threadIdx.x != 0) return;
-    if (sum != nullptr) *sum += middles;
-    if (count != nullptr) *count += static_cast<long long>(number);
-}
-
 namespace detail {
 
 inline std::size_t select_layout(int batch, int sequence, bool documents, unsigned char* at, select_scratch_view& s) {
@@ -461,25 +456,6 @@ void select_prepare(Kernel kernel, std::size_t bytes) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "select");
 }
 
-// Launches a kernel that waits for the one before it by itself; on Hopper.
-template <class... Parameters, class... Args>
-void select_launch(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, int cluster,
-                   cudaStream_t stream, const Args&... args) {
-    cudaLaunchConfig_t config{};
-    config.gridDim = grid;
-    config.blockDim = dim3(static_cast<unsigned>(threads));
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    cudaLaunchAttribute attributes[2]{};
-    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[0].val.programmaticStreamSerializationAllowed = 1;
-    attributes[1].id = cudaLaunchAttributeClusterDimension;
-    attributes[1].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-    config.attrs = attributes;
-    config.numAttrs = cluster > 1 ? 2 : 1;
-    check(cudaLaunchKernelEx(&config, kernel, Parameters(args)...), "select");
-}
-
 }  // namespace detail
 
 /// Bytes of scratch for `select`; `documents`: whether SelectArgs::documents is given.
@@ -502,7 +478,6 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     const int length = a.rows.each.capacity;
     const auto batch = static_cast<unsigned>(a.rows.batch);
     const bool by_document = a.documents != nullptr && a.sparsity > 1 && a.rule == selection_rule::top;
-    const bool cuts = a.rule == selection_rule::top && a.sparsity > 1 && a.cut_sum != nullptr;
     select_scratch_view view{};
     detail::select_layout(a.rows.batch, length, by_document, static_cast<unsigned char*>(scratch), view);
     if (by_document) {
@@ -515,22 +490,24 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     } else if constexpr (std::is_same_v<Arch, hopper>) {
         const std::size_t bytes = detail::select_memory(length, select_cluster);
         detail::select_prepare(select_cluster_kernel<P>, bytes);
-        detail::select_launch(select_cluster_kernel<P>, dim3(select_cluster, batch), select_threads, bytes,
-                              select_cluster, stream, a, view);
+        cudaLaunchAttribute attributes[2]{};
+        attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[0].val.programmaticStreamSerializationAllowed = 1;
+        attributes[1].id = cudaLaunchAttributeClusterDimension;
+        attributes[1].val.clusterDim = {select_cluster, 1, 1};
+        cudaLaunchConfig_t config{};
+        config.gridDim = dim3(select_cluster, batch);
+        config.blockDim = dim3(select_threads);
+        config.dynamicSmemBytes = bytes;
+        config.stream = stream;
+        config.attrs = attributes;
+        config.numAttrs = 2;
+        check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a, view), "select");
     } else {
         const std::size_t bytes = detail::select_memory(length, 1);
         detail::select_prepare(select_block_kernel<P>, bytes);
         select_block_kernel<P><<<dim3(1, batch), select_threads, bytes, stream>>>(a, view);
     }
-    check(cudaGetLastError(), "select");
-    if (!cuts || (!by_document && batch == 1)) return;
-    const int* const groups = by_document ? view.groups : nullptr;
-    const int stride = by_document ? length : 1;
-    if constexpr (std::is_same_v<Arch, hopper>)
-        detail::select_launch(select_cuts_kernel, dim3(1), 256, 0, 1, stream, view.middle, groups, a.rows.batch, stride,
-                              a.cut_sum, a.cut_groups);
-    else
-        select_cuts_kernel<<<1, 256, 0, stream>>>(view.middle, groups, a.rows.batch, stride, a.cut_sum, a.cut_groups);
     check(cudaGetLastError(), "select");
 }
 
