@@ -39,8 +39,8 @@ row row_of(std::string_view preset) {
 
 // A fraction as a decimal number, exact if it ends within twelve places.
 std::string decimal(ratio number) {
-    std::string text = std::to_string(number.num() / number.den());
-    long long rest = number.num() % number.den();
+    std::string text = std::to_string(number.whole());
+    long long rest = number.rest();
     if (rest != 0) text += '.';
     for (int place = 0; place < 12 && rest != 0; ++place) {
         text += static_cast<char>('0' + rest * 10 / number.den());
@@ -92,7 +92,11 @@ int main(int argc, char** argv) {
             found = true;
         });
     }
-    if (found) return 0;
+    if (found) {
+        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+        std::fputs("count_params: the output could not be written\n", stderr);
+        return 1;
+    }
     std::fprintf(stderr, "count_params: expected nothing, --json or one preset's name, got '%s'%s\n", argv[1],
                  argc > 2 ? " and more" : "");
     return 2;

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Language check and every compiler- or CUDA-dependent macro of the library; nothing else tests a compiler. Rank 0.
+// Every macro of the library: its version, the language check, what depends on the compiler or CUDA. Nothing else
+// defines one or tests a compiler. Rank 0.
 #pragma once
 
-#include "sdepth/version.hpp"
+// The version, for the preprocessor; version.hpp has it as a constant. Its only source: CMake reads these three numbers.
+#define SDEPTH_VERSION_MAJOR 0
+#define SDEPTH_VERSION_MINOR 1
+#define SDEPTH_VERSION_PATCH 0
+#define SDEPTH_VERSION (SDEPTH_VERSION_MAJOR * 10000 + SDEPTH_VERSION_MINOR * 100 + SDEPTH_VERSION_PATCH)
+#define SDEPTH_VERSION_STRING "0.1.0"
 
 #if !defined(__cplusplus) || (__cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L))
 #error "sdepth: needs C++20; add -std=c++20"

@@ -48,8 +48,10 @@ inline void append_value(std::string& out, double value) {
     out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);  // shortest that reads back the same
 }
 inline void append_value(std::string& out, ratio value) {
-    append_value(out, value.num());
-    if (value.den() != 1) append_value(out += '/', value.den());
+    append_value(out, value.whole());
+    if (value.rest() == 0) return;
+    append_value(out += ' ', value.rest());
+    append_value(out += '/', value.den());
 }
 
 /// Collects described fields as lines `name: value`, those of the model apart from those of the run record.
@@ -170,10 +172,10 @@ std::string contract_of(const run_record& record) {
     append_run(records, record);
     append_counts<M>(records);
 
-    text_sink sizes;
-    describe_sizes(sizes, M::dims);
-    sizes.function("layers", M::layers);
-    text += sizes.model();
+    text_sink ends;
+    describe_ends(ends, M::dims);
+    ends.function("layers", M::layers);
+    text += ends.model();
     for_each_span<M>([](const layer_run&) { return std::uint64_t{0}; },
                      [&text](const layer_span& span) {
                          if (span.weights == span.first) return;

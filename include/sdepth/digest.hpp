@@ -75,16 +75,12 @@ struct digest_sink {
     constexpr void record(std::string_view, const Value&) {}
 };
 
-/// Describes the sizes and the ends, the part of a model outside its layers.
+/// Describes the part of a model outside its layers. Each layer describes the other sizes that it uses: a size that
+/// none uses makes no other model.
 template <class Sink>
-constexpr void describe_sizes(Sink& sink, const Dims& d) {
+constexpr void describe_ends(Sink& sink, const Dims& d) {
     sink.function("width", d.width);
     sink.function("vocabulary", d.vocab);
-    sink.function("head width", d.head_dim);
-    sink.function("query heads", d.heads);
-    sink.function("key and value heads", d.kv());
-    sink.function("ffn width", d.ffn);
-    sink.function("expert width", d.expert_ffn);
     Ends::describe(sink, d);
 }
 
@@ -137,7 +133,7 @@ constexpr void for_each_span(KindOf kind_of, F f) {
 template <class M>
 constexpr std::uint64_t digest_of() {
     digest_sink sink;
-    describe_sizes(sink, M::dims);
+    describe_ends(sink, M::dims);
     const auto kinds = kind_digests(typename M::kinds{}, M::dims);
     for_each_span<M>([&](const layer_run& r) { return kinds[static_cast<std::size_t>(r.kind)]; },
                      [&](const layer_span& span) {

@@ -4,8 +4,8 @@
 
 # Plain C++20: must compile without a CUDA toolkit, and under nvcc too.
 set(SDEPTH_HEADERS
-    version.hpp
     config.hpp
+    version.hpp
     error.hpp
     bfloat16.hpp
     random.hpp

@@ -8,7 +8,9 @@
 //   static constexpr mixing_work mixing(const Dims&)    arithmetic that no tensor row accounts for
 //   static constexpr state_size state(const Dims&)      what decoding keeps
 //   static constexpr verdict check(const Dims&)         first broken rule of its own
-//   static constexpr void describe(Sink&, const Dims&)  every policy and size that it uses, for digest and contract
+//   static constexpr void describe(Sink&, const Dims&)  every policy and size that it uses, and no other, for digest
+//   and
+//                                                       contract
 //
 // Optional:
 //

@@ -22,10 +22,9 @@ inline std::string grouped(long long number) {
 }
 /// A fraction as whole number and rest: 1,234 1/3
 inline std::string grouped(ratio number) {
-    std::string text = grouped(number.num() / number.den());
-    const long long rest = number.num() % number.den();
-    if (rest != 0) text.append(" ").append(std::to_string(rest)).append("/").append(std::to_string(number.den()));
-    return text;
+    std::string text = grouped(number.whole());
+    if (number.rest() == 0) return text;
+    return text.append(" ").append(std::to_string(number.rest())).append("/").append(std::to_string(number.den()));
 }
 
 namespace detail {

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The library's version, its only source: CMake reads these three numbers. Rank 0.
+// The library's version as a constant; the macros SDEPTH_VERSION and SDEPTH_VERSION_STRING, for `#if`, come with
+// config.hpp. Rank 0.
 #pragma once
 
-#define SDEPTH_VERSION_MAJOR 0
-#define SDEPTH_VERSION_MINOR 1
-#define SDEPTH_VERSION_PATCH 0
-#define SDEPTH_VERSION (SDEPTH_VERSION_MAJOR * 10000 + SDEPTH_VERSION_MINOR * 100 + SDEPTH_VERSION_PATCH)
-#define SDEPTH_VERSION_STRING "0.1.0"
+#include "sdepth/config.hpp"
+
+namespace sdepth::inline v0 {
+
+/// A release. Before 1.0 another minor version may break users.
+struct version_number {
+    int major = 0;
+    int minor = 0;
+    int patch = 0;
+
+    friend constexpr bool operator==(const version_number&, const version_number&) = default;
+};
+
+/// The version of these headers.
+inline constexpr version_number library_version{SDEPTH_VERSION_MAJOR, SDEPTH_VERSION_MINOR, SDEPTH_VERSION_PATCH};
+
+}  // namespace sdepth::inline v0

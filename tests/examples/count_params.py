@@ -108,6 +108,14 @@ def check_refusal(program, *arguments):
         failures.append(f"the error for {arguments} does not name the argument: {result.stderr}")
 
 
+def check_full_device(program, *arguments):
+    """What cannot be written is an error, not a short table that looks complete."""
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([program, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    expect(f"exit code on a full device for {arguments}", result.returncode, 1)
+    expect(f"lines of error on a full device for {arguments}", len(result.stderr.splitlines()), 1)
+
+
 def main():
     compiler, source, *includes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -128,6 +136,8 @@ def main():
             if part not in report.stdout:
                 failures.append(f"the report of 936M/a4k8 lacks {part}")
 
+        for arguments in ((), ("--json",), ("936M/a4k8",)):
+            check_full_device(program, *arguments)
         check_refusal(program, "--jsn")
         check_refusal(program, "936M")
         check_refusal(program, "--json", "936M/a4k8")

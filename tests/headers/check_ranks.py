@@ -4,13 +4,14 @@
 
 The headers come in the order of include/sdepth/headers.cmake. Each states its rank in its top comment (`Rank 3.`). A
 header may include only headers of a lower rank, or of its own rank that are listed above it; every header on disk must
-be listed; `__CUDACC__` stands in config.hpp alone.
+be listed; config.hpp alone defines macros or tests `__CUDACC__`.
 """
 import pathlib
 import re
 import sys
 
 RANK = re.compile(r"\bRank (\d+)\.")
+DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -40,8 +41,10 @@ def check(root: pathlib.Path, headers: list) -> list:
         if name not in position:
             problems.append(f"{name}: not listed in include/sdepth/headers.cmake")
     for name in names:
-        if name != "sdepth/config.hpp" and "__CUDACC__" in text[name]:
-            problems.append(f"{name}: tests __CUDACC__; only config.hpp may")
+        if name != "sdepth/config.hpp":
+            if "__CUDACC__" in text[name]:
+                problems.append(f"{name}: tests __CUDACC__; only config.hpp may")
+            problems += [f"{name}: defines {macro}; only config.hpp may" for macro in DEFINE.findall(text[name])]
         for style, target in INCLUDE.findall(text[name]):
             if not target.startswith("sdepth/"):
                 if style == '"':

@@ -57,6 +57,7 @@ class Ranks(unittest.TestCase):
 
     def test_macro_outside_config(self):
         self.expect("tests __CUDACC__", {"sdepth/b.hpp": "// B. Rank 1.\n#if defined(__CUDACC__)\n#endif\n"})
+        self.expect("defines TWO; only config.hpp may", {"sdepth/b.hpp": "// B. Rank 1.\n#pragma once\n #  define TWO 2\n"})
 
     def test_host_header_includes_cuda(self):
         self.expect("must compile without CUDA", {"sdepth/c.hpp": '// C. Rank 2.\n#include "sdepth/k.cuh"\n',

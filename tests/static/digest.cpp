@@ -115,10 +115,15 @@ struct experts_family {
 using experts_function = fields<&moe_policy::score, &moe_policy::order, &moe_policy::renormalise,
                                 &moe_policy::weight_scale, &moe_policy::shared, &moe_policy::shared_ffn,
                                 &moe_policy::choice, &moe_policy::steering, &moe_policy::noisy>;
+constexpr moe_policy softmax_steered = [] {
+    moe_policy p = steered_policy;
+    p.score = expert_score::softmax;
+    return p;
+}();
 using experts_record = fields<&moe_policy::steering_step, &moe_policy::loss, &moe_policy::loss_weight,
                               &moe_policy::z_loss_weight, &moe_policy::capacity, &moe_policy::excess>;
-static_assert(check_fields<experts_family, moe_policy{}>(experts_function{}, experts_record{}));
-static_assert(check_fields<experts_family, steered_policy>(experts_function{}, experts_record{}));
+static_assert(check_fields<experts_family, moe_policy{.shared = 1}>(experts_function{}, experts_record{}));
+static_assert(check_fields<experts_family, softmax_steered>(experts_function{}, experts_record{}));
 // An expert that chooses its rows chooses as many as it has capacity for.
 static_assert(
     check_field<experts_family, moe_policy{.choice = expert_choice::by_expert}, &moe_policy::capacity, true>());
@@ -143,10 +148,10 @@ struct moda_family {
     template <moda_policy P>
     using kind = Block<DepthAttention<P>, SwiGLU<>>;
 };
-static_assert(
-    check_fields<moda_family, moda_policy{}>(fields<&moda_policy::reads, &moda_policy::attention, &moda_policy::ffn,
-                                                    &moda_policy::slots, &moda_policy::choice, &moda_policy::joint>{},
-                                             fields<>{}));
+static_assert(check_fields<moda_family, moda_policy{.slots = 4}>(
+    fields<&moda_policy::reads, &moda_policy::attention, &moda_policy::ffn, &moda_policy::slots, &moda_policy::choice,
+           &moda_policy::joint>{},
+    fields<>{}));
 struct moda_attentions {
     template <attention_policy P>
     using kind = Block<DepthAttention<moda_policy{}, P>, SwiGLU<>>;
@@ -203,15 +208,54 @@ static_assert(describe<Block<None, MLP<activation::relu>>>().digest !=
 template <auto formula, Dims d = small>
 constexpr std::uint64_t of = digest<Model<formula, d>>;
 
-constexpr auto mixed = dense + moe<8, 2> + sparse<4> * 4_c + dense;
-
-template <Dims base, auto... Members>
-constexpr bool check_dims(fields<Members...>) {
-    static_assert(field_count<Dims>() == sizeof...(Members), "a size is missing here");
-    return ((of<mixed, base> != of<mixed, changed<base, Members, 2>()>)&&...);
+// Every size counts where a layer uses it, and nowhere else: the others make no other model.
+template <auto formula, Dims base, auto... Members>
+constexpr bool uses(fields<Members...>) {
+    return ((of<formula, base> != of<formula, changed<base, Members, 2>()>)&&...);
 }
-static_assert(check_dims<small>(fields<&Dims::width, &Dims::head_dim, &Dims::heads, &Dims::kv_heads, &Dims::ffn,
-                                       &Dims::expert_ffn, &Dims::vocab, &Dims::tied>{}));
+template <auto formula, Dims base, auto... Members>
+constexpr bool ignores(fields<Members...>) {
+    return ((of<formula, base> == of<formula, changed<base, Members, 2>()>)&&...);
+}
+using every_size = fields<&Dims::width, &Dims::head_dim, &Dims::heads, &Dims::kv_heads, &Dims::ffn, &Dims::expert_ffn,
+                          &Dims::vocab, &Dims::tied>;
+static_assert(field_count<Dims>() == every_size::size, "a size is missing here");
+static_assert(uses<dense + moe<8, 2> + sparse<4> * 4_c + dense, small>(every_size{}));
+static_assert(uses<mamba, small>(fields<&Dims::width, &Dims::vocab, &Dims::tied>{}));
+static_assert(
+    ignores<mamba, small>(fields<&Dims::head_dim, &Dims::heads, &Dims::kv_heads, &Dims::ffn, &Dims::expert_ffn>{}));
+static_assert(ignores<dense + mamba2, small>(fields<&Dims::expert_ffn>{}));
+static_assert(uses<moe<8, 2>, small>(fields<&Dims::head_dim, &Dims::heads, &Dims::kv_heads, &Dims::expert_ffn>{}));
+static_assert(ignores<moe<8, 2>, small>(fields<&Dims::ffn>{}));
+static_assert(uses<ffn_only, small>(fields<&Dims::ffn>{}));
+static_assert(ignores<ffn_only, small>(fields<&Dims::head_dim, &Dims::heads, &Dims::kv_heads, &Dims::expert_ffn>{}));
+static_assert(uses<linear_attention, small>(fields<&Dims::head_dim, &Dims::heads>{}));
+static_assert(ignores<linear_attention, small>(fields<&Dims::kv_heads, &Dims::expert_ffn>{}));
+
+// So do policies that another one turns off.
+template <attention_policy A, attention_policy B>
+constexpr bool same_attention = describe<Block<Attention<A>, None>>().digest
+                                == describe<Block<Attention<B>, None>>().digest;
+template <sparse_policy A, sparse_policy B>
+constexpr bool same_routing = describe<Sparse<8, Dense, A>>().digest == describe<Sparse<8, Dense, B>>().digest;
+template <moe_policy A, moe_policy B>
+constexpr bool same_experts = describe<Block<None, Experts<16, 2, A>>>().digest
+                              == describe<Block<None, Experts<16, 2, B>>>().digest;
+template <moda_policy A, moda_policy B>
+constexpr bool same_depth = describe<Block<DepthAttention<A>, None>>().digest
+                            == describe<Block<DepthAttention<B>, None>>().digest;
+static_assert(same_attention<attention_policy{.rotary = false}, attention_policy{.rotary = false, .rotary_base = 1}>);
+static_assert(same_attention<attention_policy{.norm = qk_norm::none},
+                             attention_policy{.norm = qk_norm::none, .norm_epsilon = 1}>);
+static_assert(same_routing<sparse_policy{.bias = false},
+                           sparse_policy{.bias = false, .tau = 2, .increment = 2, .clear_every = 2}>);
+static_assert(same_routing<sparse_policy{.gate = gate_form::none},
+                           sparse_policy{.gate = gate_form::none, .gate_logit = routing_logit::raw}>);
+static_assert(same_experts<moe_policy{}, moe_policy{.shared_ffn = 8}>);
+static_assert(same_experts<moe_policy{.score = expert_score::sigmoid},
+                           moe_policy{.score = expert_score::sigmoid, .order = score_order::score_then_choose}>);
+static_assert(same_depth<moda_policy{}, moda_policy{.choice = slot_choice::first}>);
+static_assert(same_depth<moda_policy{.reads = false}, moda_policy{.reads = false, .slots = 2, .joint = false}>);
 
 // A size that takes its default equals the same size written out.
 constexpr Dims written_out = [] {
@@ -245,7 +289,7 @@ static_assert(of<dense + sparse<4> * 4_c + dense> == of<dense + sparse<4> + othe
 // 412 layers fit the step limit of every compiler. The value is pinned, and the same on all of them: a reworded field
 // is a new digest, which refuses the files of before.
 constexpr auto deep = dense * 4_c + (sparse<16> * 16_c + dense) * 24_c;
-static_assert(of<deep> == 0x1c7aafca9bdfc0bf,
+static_assert(of<deep> == 0xae5ed6fff275e06d,
               "a described field changed: files of before are refused; pin the new value");
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The version's three forms agree.
+// The forms of the version agree.
 #include "sdepth/version.hpp"
 
 #include <string_view>
@@ -18,4 +18,6 @@ constexpr int number(std::string_view text) {
     return value * 100 + part;
 }
 static_assert(number(SDEPTH_VERSION_STRING) == SDEPTH_VERSION);
+static_assert(sdepth::library_version ==
+              sdepth::version_number{SDEPTH_VERSION / 10000, SDEPTH_VERSION / 100 % 100, SDEPTH_VERSION % 100});
 static_assert(number("0.1.0") == 100 && number("1.2.3") == 10203);

@@ -79,9 +79,9 @@ struct Attention {
         sink.function("head width", d.head_dim);
         sink.function("score", "q . k / sqrt(head width)");
         sink.function("query and key norm", name_of(P.norm));
-        sink.function("query and key norm epsilon", P.norm_epsilon);
+        if (P.norm != qk_norm::none) sink.function("query and key norm epsilon", P.norm_epsilon);
         sink.function("rotary phases", P.rotary);
-        sink.function("rotary base", P.rotary_base);
+        if (P.rotary) sink.function("rotary base", P.rotary_base);
         sink.function("positions", "original");
         sink.function("attention biases", P.biases);
     }

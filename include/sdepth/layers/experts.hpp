@@ -71,10 +71,10 @@ struct Experts {
         sink.function("experts per token", K);
         sink.function("expert width", d.expert_ffn);
         sink.function("shared experts, ungated", P.shared);
-        sink.function("shared expert width", shared_width(d));
+        if (P.shared > 0) sink.function("shared expert width", shared_width(d));
         sink.function("choice", name_of(P.choice));
         sink.function("score", name_of(P.score));
-        sink.function("score order", name_of(P.order));
+        if (P.score == expert_score::softmax) sink.function("score order", name_of(P.order));
         sink.function("ties", "lower expert");
         sink.function("renormalised", P.renormalise);
         sink.function("routed weight scale", P.weight_scale);

@@ -103,9 +103,11 @@ struct DepthAttention {
         sink.function("reads depth slots", P.reads);
         sink.function("attention slot", name_of(P.attention));
         sink.function("ffn-input slot", P.ffn);
-        sink.function("slots at most, 0 = all", P.slots);
-        sink.function("slot choice", name_of(P.choice));
-        sink.function("joint softmax", P.joint);
+        if (P.reads) {
+            sink.function("slots at most, 0 = all", P.slots);
+            if (P.slots > 0) sink.function("slot choice", name_of(P.choice));
+            sink.function("joint softmax", P.joint);
+        }
         sink.function("depth keys", "norm and phase as attention keys");
         sink.function("slots there are", "of earlier layers that executed the position, in order of execution");
     }

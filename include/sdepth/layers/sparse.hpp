@@ -129,15 +129,17 @@ struct Sparse : layer_base {
         sink.function("sparsity K", K);
         sink.function("router logit", "s = w . x");
         sink.function("token-choice bias", P.bias);
-        sink.function("tau", P.tau);
-        sink.function("bias increment", P.increment);
-        sink.function("bias cleared every n sparse layers, 0 = at anchors", P.clear_every);
+        if (P.bias) {
+            sink.function("tau", P.tau);
+            sink.function("bias increment", P.increment);
+            sink.function("bias cleared every n sparse layers, 0 = at anchors", P.clear_every);
+        }
         sink.function("chosen in training", "the ceil(L/K) largest s - tau b, ties to the lower position, order kept");
         sink.function("choice among", name_of(P.scope));
         sink.function("cut c in evaluation", name_of(P.cut));
         sink.function("chosen in evaluation", "s - tau b - c >= 0");
         sink.function("gated part", name_of(P.gate));
-        sink.function("gate logit", name_of(P.gate_logit));
+        if (P.gate != gate_form::none) sink.function("gate logit", name_of(P.gate_logit));
         sink.function("learned scale", P.scale);
         sink.function("keys and values from", name_of(P.keys));
         sink.record("scale start", P.scale_start);
