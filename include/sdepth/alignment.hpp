@@ -25,14 +25,22 @@ struct inert_ratios {
     constexpr operator matched_ratios() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 
-template <class M, class P, Run R, bool = M::valid&& P::valid>
-struct match {
-    static constexpr inert_ratios value{};
-};
 template <class M, class P, Run R>
-struct match<M, P, R, true> {
-    static constexpr ratio quotient = flops<M, evaluated(R)>.paper.sequence / flops<P, evaluated(R)>.paper.sequence;
-    static constexpr matched_ratios value{quotient, ratio(1) / quotient};
+struct match {
+    static constexpr auto value = [] {
+        if constexpr (has_flops<M, evaluated(R)> && has_flops<P, evaluated(R)>) {
+            constexpr ratio quotient = flops<M, evaluated(R)>.paper.sequence / flops<P, evaluated(R)>.paper.sequence;
+            constexpr ratio inverse = ratio(1) / quotient;
+            constexpr verdict v = shares_verdict<M>(!quotient.overflowed() && !inverse.overflowed());
+            if constexpr (accepted<v.broken, v.a, v.b>()) {
+                return matched_ratios{quotient, inverse};
+            } else {
+                return inert_ratios{};
+            }
+        } else {
+            return inert_ratios{};
+        }
+    }();
 };
 
 }  // namespace detail
@@ -92,32 +100,36 @@ constexpr ratio count_active_matrices() {
 struct inert_axis {
     std::string_view name;
     inert_ratio first, second;
-    constexpr bool equal() const { return true; }
+    constexpr inert_truth equal() const { return {}; }
     constexpr inert_ratio quotient() const { return {}; }
 };
 struct inert_alignment {
     inert_axis active, compute, inference, kv, total, tokens, depth;
-    constexpr std::array<inert_axis, 0> axes() const { return {}; }
+    constexpr std::array<inert_axis, 7> axes() const { return {}; }
     constexpr operator alignment_table() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 
-template <class M1, class M2, Run R, bool = M1::valid&& M2::valid>
-struct align {
-    static constexpr inert_alignment value{};
-};
+template <class M, Run R>
+inline constexpr bool has_counts = has_params<M>&& has_flops<M, R>&& has_state<M, R>;
+
 template <class M1, class M2, Run R>
-struct align<M1, M2, R, true> {
-    static constexpr alignment_table value{
-        {"active parameters", count_active_matrices<M1>(), count_active_matrices<M2>()},
-        {"training FLOPs per token", ratio(3) * flops<M1, evaluated(R)>.paper.per_token(),
-         ratio(3) * flops<M2, evaluated(R)>.paper.per_token()},
-        {"inference FLOPs per token", flops<M1, evaluated(R)>.forward.per_token(),
-         flops<M2, evaluated(R)>.forward.per_token()},
-        {"key and value bytes per token", state<M1, evaluated(R)>.kv_expected / ratio(R.seq),
-         state<M2, evaluated(R)>.kv_expected / ratio(R.seq)},
-        {"total parameters", params<M1>.total, params<M2>.total},
-        {"tokens at equal training FLOPs", match<M1, M2, evaluated(R)>::value.tokens, 1},
-        {"layers", M1::layers, M2::layers}};
+struct align {
+    static constexpr auto value = [] {
+        if constexpr (has_counts<M1, evaluated(R)> && has_counts<M2, evaluated(R)>) {
+            return alignment_table{{"active parameters", count_active_matrices<M1>(), count_active_matrices<M2>()},
+                                   {"training FLOPs per token", ratio(3) * flops<M1, evaluated(R)>.paper.per_token(),
+                                    ratio(3) * flops<M2, evaluated(R)>.paper.per_token()},
+                                   {"inference FLOPs per token", flops<M1, evaluated(R)>.forward.per_token(),
+                                    flops<M2, evaluated(R)>.forward.per_token()},
+                                   {"key and value bytes per token", state<M1, evaluated(R)>.kv_expected / ratio(R.seq),
+                                    state<M2, evaluated(R)>.kv_expected / ratio(R.seq)},
+                                   {"total parameters", params<M1>.total, params<M2>.total},
+                                   {"tokens at equal training FLOPs", match<M1, M2, evaluated(R)>::value.tokens, 1},
+                                   {"layers", M1::layers, M2::layers}};
+        } else {
+            return inert_alignment{};
+        }
+    }();
 };
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The walk that finds the first broken rule of a formula with sizes. Every rule is data; no text here. Rank 3.
+// The walks that find the first broken rule of a formula with sizes, and of a run. Every rule is data; no text here.
+// Rank 3.
 #pragma once
 
 #include <array>
@@ -133,6 +134,28 @@ constexpr verdict check(const Dims& d) {
     if (first_reader != 0 && !reads_a_slot) return {rule::depth_has_slots, first_reader};
     if (elements.overflowed()) return {rule::counts_fit, 0, count::largest};
     return {};
+}
+
+/// The largest size of a run, and of its micro-batch in tokens: kernels number rows by int.
+inline constexpr long long largest_run_size = 1LL << 30;
+
+/// The first broken rule of a run; `verdict::ok()` if there is none. Not about a layer.
+constexpr verdict check_run(const Run& r) {
+    using detail::require;
+    const auto from = [](long long least, run_size name, long long value) {
+        return require(least <= value && value <= largest_run_size, rule::run_within_range,
+                       static_cast<long long>(name), value);
+    };
+    const verdict sizes = detail::first_broken(
+        from(1, run_size::seq, r.seq), from(1, run_size::batch, r.batch), from(1, run_size::accumulate, r.accumulate),
+        from(0, run_size::document, r.document), from(1, run_size::max_documents, r.max_documents),
+        from(1, run_size::ranks, r.ranks), from(0, run_size::context, r.context));
+    if (!sizes.ok()) return sizes;
+    const count tokens = count(r.batch) * count(r.seq);
+    const count step = tokens * count(r.accumulate) * count(r.ranks);
+    return detail::first_broken(require(r.document <= r.seq, rule::document_within_sequence, r.document, r.seq),
+                                require(tokens.value() <= largest_run_size && !step.overflowed(), rule::run_tokens_fit,
+                                        tokens.value(), step.value()));
 }
 
 }  // namespace sdepth::inline v0

@@ -3,7 +3,8 @@
 // defines one or tests a compiler. Rank 0.
 #pragma once
 
-// The version, for the preprocessor; version.hpp has it as a constant. Its only source: CMake reads these three numbers.
+// The version, for the preprocessor; version.hpp has it as a constant. Its only source: CMake reads these three
+// numbers.
 #define SDEPTH_VERSION_MAJOR 0
 #define SDEPTH_VERSION_MINOR 1
 #define SDEPTH_VERSION_PATCH 0

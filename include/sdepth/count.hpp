@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include "sdepth/inert.hpp"
 #include "sdepth/model.hpp"
@@ -49,14 +51,31 @@ inline constexpr auto layers_by_kind = count_layers<M>(false);
 template <class M>
 inline constexpr auto owners_by_kind = count_layers<M>(true);
 
+/// The verdict on sums of the shares of model M's layer kinds: the same numbers whatever was summed, hence one error.
+template <class M>
+constexpr verdict shares_verdict(bool exact) {
+    return require(exact, rule::shares_fit, M::kinds::size);
+}
+
+template <class M>
+constexpr ratio sum_active_layers() {
+    const auto shares = for_each_kind<ratio>(typename M::kinds{},
+                                             []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
+    ratio sum;
+    for (std::size_t kind = 0; kind < shares.size(); ++kind) sum += shares[kind] * ratio(layers_by_kind<M>[kind]);
+    return sum;
+}
+
 template <class M>
 constexpr auto count_active_layers() {
     if constexpr (M::valid) {
-        const auto shares = for_each_kind<ratio>(
-            typename M::kinds{}, []<class L>(std::type_identity<L>) { return ratio(1, sparsity_of<L>()); });
-        ratio sum;
-        for (std::size_t kind = 0; kind < shares.size(); ++kind) sum += shares[kind] * ratio(layers_by_kind<M>[kind]);
-        return sum;
+        constexpr ratio sum = sum_active_layers<M>();
+        constexpr verdict v = shares_verdict<M>(!sum.overflowed());
+        if constexpr (accepted<v.broken, v.a, v.b>()) {
+            return sum;
+        } else {
+            return inert_ratio{};
+        }
     } else {
         return inert_ratio{};
     }
@@ -89,8 +108,10 @@ namespace detail {
 struct inert_param_counts {
     inert_number total{}, state{}, paper{};
     inert_ratio active{};
+    inert_list<inert_number> by_role{};
     constexpr inert_number file_elements() const { return {}; }
     constexpr inert_number of(role) const { return {}; }
+    constexpr operator param_counts() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 
 constexpr bool is_matrix(const tensor_row& row) {
@@ -145,7 +166,13 @@ constexpr param_counts count_params() {
 template <class M>
 constexpr auto count_params_if_valid() {
     if constexpr (M::valid) {
-        return count_params<M>();
+        constexpr param_counts sum = count_params<M>();  // `counts_fit` bounds it all, but not the denominator
+        constexpr verdict v = shares_verdict<M>(!sum.active.overflowed());
+        if constexpr (accepted<v.broken, v.a, v.b>()) {
+            return sum;
+        } else {
+            return inert_param_counts{};
+        }
     } else {
         return inert_param_counts{};
     }
@@ -185,9 +212,11 @@ struct inert_flop_count : inert_ratio {
     inert_ratio sequence{};
     inert_number tokens{};
     constexpr inert_ratio per_token() const { return {}; }
+    constexpr operator flop_count() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 struct inert_flop_counts {
     inert_flop_count paper{}, paper_with_head{}, paper_mixing{}, forward{}, useful{}, training{};
+    constexpr operator flop_counts() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 
 // Sum of min(i + 1, window) over n queries; window 0 = all keys.
@@ -204,7 +233,7 @@ struct executed {
 
 constexpr executed executed_by(long long seq, long long document, long long k, bool by_document,
                                const mixing_work& work) {
-    const long long length = document == 0 ? seq : std::min(document, seq);
+    const long long length = document == 0 ? seq : document;
     const long long whole = seq / length;
     const long long rest = seq % length;
     executed sum;
@@ -336,14 +365,28 @@ constexpr flop_counts count_flops() {
     return sum;
 }
 
+/// The verdict on the FLOPs of a sequence: too large, or too fine for a fraction, also of one token.
+template <class M>
+constexpr verdict flops_verdict(const flop_counts& sum, long long seq) {
+    verdict v;
+    for (const flop_count& flops :
+         {sum.training, sum.useful, sum.forward, sum.paper_with_head, sum.paper, sum.paper_mixing}) {
+        v = first_broken(v, require(!flops.sequence.too_large(), rule::flops_fit, seq),
+                         shares_verdict<M>(!flops.per_token().overflowed()));
+    }
+    return v;
+}
+
 template <class M, Run R>
 constexpr auto count_flops_if_valid() {
-    static_assert(!M::valid || R.seq >= 1, "sdepth: flops need a length: set Run::seq");
-    if constexpr (M::valid && R.seq >= 1) {
+    if constexpr (usable_in<M, R>()) {
         constexpr flop_counts sum = count_flops<M, R>();
-        static_assert(!sum.training.sequence.overflowed() && !sum.paper.sequence.overflowed(),
-                      "sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq");
-        return sum;
+        constexpr verdict v = flops_verdict<M>(sum, R.seq);
+        if constexpr (accepted<v.broken, v.a, v.b>()) {
+            return sum;
+        } else {
+            return inert_flop_counts{};
+        }
     } else {
         return inert_flop_counts{};
     }
@@ -378,6 +421,7 @@ namespace detail {
 struct inert_state_counts {
     inert_ratio kv_expected{};
     inert_number kv_capacity{}, recurrent{}, recurrent_full{}, depth_slots{}, depth_bytes{};
+    constexpr operator state_counts() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
 };
 
 // State of one layer of a kind.
@@ -425,11 +469,26 @@ constexpr state_counts count_state() {
     return sum;
 }
 
+/// The verdict on the state of a sequence.
+template <class M>
+constexpr verdict state_verdict(const state_counts& sum, long long seq) {
+    verdict v = require(!sum.kv_expected.too_large(), rule::state_fits, seq);
+    for (const count bytes : {sum.kv_capacity, sum.recurrent, sum.recurrent_full, sum.depth_slots, sum.depth_bytes}) {
+        v = first_broken(v, require(!bytes.overflowed(), rule::state_fits, seq));
+    }
+    return first_broken(v, shares_verdict<M>(!sum.kv_expected.overflowed()));
+}
+
 template <class M, Run R, state_precision P>
 constexpr auto count_state_if_valid() {
-    static_assert(!M::valid || R.seq >= 1, "sdepth: state needs a length: set Run::seq");
-    if constexpr (M::valid && R.seq >= 1) {
-        return count_state<M, R, P>();
+    if constexpr (usable_in<M, R>()) {
+        constexpr state_counts sum = count_state<M, R, P>();
+        constexpr verdict v = state_verdict<M>(sum, R.seq);
+        if constexpr (accepted<v.broken, v.a, v.b>()) {
+            return sum;
+        } else {
+            return inert_state_counts{};
+        }
     } else {
         return inert_state_counts{};
     }
@@ -440,6 +499,20 @@ constexpr auto count_state_if_valid() {
 /// State of model M in run R.
 template <class M, Run R, state_precision P = state_precision{}>
 inline constexpr auto state = detail::count_state_if_valid<M, R, P>();
+
+// ---- what stands in -------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Whether counts are real: the model broke no rule, nor did the run, and they fit.
+template <class M>
+inline constexpr bool has_params = std::same_as<std::remove_cvref_t<decltype(params<M>)>, param_counts>;
+template <class M, Run R>
+inline constexpr bool has_flops = std::same_as<std::remove_cvref_t<decltype(flops<M, R>)>, flop_counts>;
+template <class M, Run R>
+inline constexpr bool has_state = std::same_as<std::remove_cvref_t<decltype(state<M, R>)>, state_counts>;
+
+}  // namespace detail
 
 // ---- assertions -----------------------------------------------------------------------------------------------------
 

@@ -50,12 +50,14 @@ struct decoding_memory {
         return count_only.bytes();
     }();
     /// Start of each run's states in the region; the last element is the size of all.
-    static constexpr std::array<long long, M::runs.size() + 1> state_offsets = [] {
-        std::array<long long, M::runs.size() + 1> offsets{};
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-                offsets[r + 1] = offsets[r] + M::runs[r].times * layer_state_bytes<L>;
-            });
+    static constexpr std::array<long long, detail::run_count<M> + 1> state_offsets = [] {
+        std::array<long long, detail::run_count<M> + 1> offsets{};
+        if constexpr (detail::usable_in<M, detail::evaluated(R)>()) {
+            for (std::size_t r = 0; r < M::runs.size(); ++r) {
+                visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                    offsets[r + 1] = offsets[r] + M::runs[r].times * layer_state_bytes<L>;
+                });
+            }
         }
         return offsets;
     }();
@@ -76,10 +78,14 @@ struct decoding_memory {
 
 /// Its size.
 template <class M, class B, Run R>
-inline constexpr long long decoding_bytes = [] {
-    carver count_only;
-    decoding_memory<M, B, R>{}.carve(count_only);
-    return count_only.bytes();
+inline constexpr auto decoding_bytes = [] {
+    if constexpr (detail::usable_in<M, detail::evaluated(R)>()) {
+        carver count_only;
+        decoding_memory<M, B, R>{}.carve(count_only);
+        return count_only.bytes();
+    } else {
+        return detail::inert_number{};
+    }
 }();
 
 /// Extends sequences token by token, or many tokens at once.

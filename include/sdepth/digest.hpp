@@ -144,20 +144,11 @@ constexpr std::uint64_t digest_of() {
     return sink.hash.value();
 }
 
-template <class M>
-constexpr auto digest_if_valid() {
-    if constexpr (M::valid) {
-        return digest_of<M>();
-    } else {
-        return inert_number{};
-    }
-}
-
 }  // namespace detail
 
 /// Digest of model M. Equal sequences of layers have equal digests however they are spelled; a loop differs from a
 /// repeat. A file with another digest holds another model.
 template <class M>
-inline constexpr auto digest = detail::digest_if_valid<M>();
+inline constexpr auto digest = detail::unless_broken<M>([] { return detail::digest_of<M>(); });
 
 }  // namespace sdepth::inline v0

@@ -30,12 +30,13 @@ enum class recompute {
     full        ///< everything inside a layer
 };
 
-/// One use of a model. It changes no weight: a model trained at one length loads at another.
+/// One use of a model. It changes no weight: a model trained at one length loads at another. Sizes are from 1 (those
+/// that may be 0 from 0) to 2^30, and so are the tokens of a micro-batch; `check_run` says which is wrong.
 struct Run {
     long long seq = 0;            ///< tokens of a sequence, L
     long long batch = 1;          ///< sequences of one micro-batch, B
     long long accumulate = 1;     ///< micro-batches of one optimiser step
-    long long document = 0;       ///< mean document length for counts; 0 = one document a sequence
+    long long document = 0;       ///< mean document length for counts, at most seq; 0 = one document a sequence
     long long max_documents = 1;  ///< documents that a sequence can hold
     long long ranks = 1;          ///< devices that share a step
     long long context = 0;        ///< tokens that a decoded sequence can reach; 0 = seq

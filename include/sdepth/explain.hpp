@@ -182,6 +182,46 @@ constexpr bool counts_fit() {
     static_assert(holds<largest>, "sdepth: the parameter count does not fit 63 bits: use smaller sizes");
     return true;
 }
+template <long long kinds>
+constexpr bool shares_fit() {
+    static_assert(holds<kinds>,
+                  "sdepth: so many unlike sparsities or expert shares have no common denominator: use multiples");
+    return true;
+}
+template <long long seq>
+constexpr bool flops_fit() {
+    static_assert(holds<seq>, "sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq");
+    return true;
+}
+template <long long seq>
+constexpr bool state_fits() {
+    static_assert(holds<seq>, "sdepth: a state in bytes does not fit 63 bits: use a shorter Run::seq");
+    return true;
+}
+template <long long batch, long long seq>
+constexpr bool plan_fits() {
+    static_assert(holds<batch, seq>,
+                  "sdepth: the plan's bytes do not fit 63 bits: use a smaller Run::batch or Run::seq");
+    return true;
+}
+template <run_size size, long long value>
+constexpr bool run_within_range() {
+    static_assert(holds<size, value>,
+                  "sdepth: this size of a Run must be from 1, document and context from 0, to 2^30: set it");
+    return true;
+}
+template <long long document, long long seq>
+constexpr bool document_within_sequence() {
+    static_assert(holds<document, seq>,
+                  "sdepth: Run::document is longer than Run::seq: shorten it, or use 0 for one document a sequence");
+    return true;
+}
+template <long long micro_batch, long long step>
+constexpr bool run_tokens_fit() {
+    static_assert(holds<micro_batch, step>,
+                  "sdepth: too many tokens: a micro-batch holds at most 2^30, a step fits 63 bits: lower Run::batch");
+    return true;
+}
 
 }  // namespace explain
 
@@ -268,10 +308,30 @@ constexpr bool report() {
         return non_causal_router<layer, a>();
     } else if constexpr (broken == rule::counts_fit) {
         return counts_fit<a>();
+    } else if constexpr (broken == rule::shares_fit) {
+        return shares_fit<a>();
+    } else if constexpr (broken == rule::flops_fit) {
+        return flops_fit<a>();
+    } else if constexpr (broken == rule::state_fits) {
+        return state_fits<a>();
+    } else if constexpr (broken == rule::plan_fits) {
+        return plan_fits<a, b>();
+    } else if constexpr (broken == rule::run_within_range) {
+        return run_within_range<static_cast<run_size>(a), b>();
+    } else if constexpr (broken == rule::document_within_sequence) {
+        return document_within_sequence<a, b>();
+    } else if constexpr (broken == rule::run_tokens_fit) {
+        return run_tokens_fit<a, b>();
     } else {
         static_assert(broken == rule::none, "sdepth: a rule without a reporter");
         return true;
     }
+}
+
+/// Reports a broken verdict that is about no layer; whether it is good.
+template <rule broken, long long a, long long b>
+constexpr bool accepted() {
+    return report<broken, 0, a, b, void>() && broken == rule::none;
 }
 
 }  // namespace detail

@@ -30,19 +30,21 @@ auto runs_to_hana(std::index_sequence<Is...>) -> boost::hana::tuple<hana_layers<
 template <class M, class... Ls, std::size_t... Is>
 auto kinds_to_hana(type_list<Ls...>, std::index_sequence<Is...>)
     -> boost::hana::tuple<hana_layers<Ls, count_layers<M>(false)[Is].value()>...>;
+template <class M, class... Ls>
+auto kinds_to_hana(type_list<Ls...> kinds) -> decltype(kinds_to_hana<M>(kinds, std::index_sequence_for<Ls...>{}));
 
 }  // namespace detail
 
 /// The runs of model M in order of execution: `hana::tuple` of pairs of `hana::type<layer>` and the number of layers. A
 /// block repeated n times gives n runs; beyond some hundred of them take the kinds.
 template <class M>
-using hana_runs = decltype(detail::runs_to_hana<M>(std::make_index_sequence<M::runs.size()>{}));
+using hana_runs = decltype(detail::runs_to_hana<M>(std::make_index_sequence<detail::run_count<M>>{}));
 template <class M>
 inline constexpr hana_runs<M> runs_as_hana{};
 
 /// The layer kinds of model M in order of appearance, each with the number of its layers.
 template <class M>
-using hana_kinds = decltype(detail::kinds_to_hana<M>(typename M::kinds{}, std::make_index_sequence<M::kinds::size>{}));
+using hana_kinds = decltype(detail::kinds_to_hana<M>(typename M::kinds{}));
 template <class M>
 inline constexpr hana_kinds<M> kinds_as_hana{};
 

@@ -2,6 +2,7 @@
 // A model as a type: a formula with sizes. The gate: a bad one reports one error and instantiates nothing more. Rank 3.
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 
 #include "sdepth/check.hpp"
@@ -23,10 +24,18 @@ constexpr verdict judge(const Dims& d) {
     }
 }
 
+struct inert_run : inert_base {
+    inert_number kind, first, times, weights;
+    constexpr operator layer_run() const { return {}; }  // NOLINT(google-explicit-constructor): as its numbers
+};
+struct inert_kinds : type_list<> {
+    static constexpr inert_number size{};
+};
+
 template <class P>
 struct empty_formula {
-    using kinds = type_list<>;
-    static constexpr std::array<layer_run, 0> runs{};
+    using kinds = inert_kinds;
+    static constexpr inert_list<inert_run, layer_run> runs{};
     static constexpr inert_number layers{};
 };
 
@@ -74,6 +83,37 @@ struct Model {
 
 namespace detail {
 
+/// Runs of model M, a built-in number: 0 for one that broke a rule.
+template <class M>
+inline constexpr std::size_t run_count = [] {
+    if constexpr (M::valid) {
+        return M::runs.size();
+    } else {
+        return std::size_t{0};
+    }
+}();
+
+/// What f gives, or for a model that broke a rule, where f is not called, its stand-in.
+template <class M, class Inert = inert_number, class F>
+constexpr auto unless_broken(F f) {
+    if constexpr (M::valid) {
+        return f();
+    } else {
+        return Inert{};
+    }
+}
+
+/// Whether model M can be used in run R. A broken run is one error; a broken model has reported itself.
+template <class M, Run R>
+constexpr bool usable_in() {
+    if constexpr (M::valid) {
+        constexpr verdict v = check_run(R);
+        return accepted<v.broken, v.a, v.b>();
+    } else {
+        return false;
+    }
+}
+
 /// The first layer of model M whose router sees the future, and how many there are.
 template <class M>
 constexpr verdict causality() {
@@ -92,7 +132,9 @@ constexpr verdict causality() {
 
 /// Whether every layer routes causally; Expert Choice and BASE do not.
 template <class M>
-inline constexpr bool is_causal = detail::causality<M>().ok();
+inline constexpr auto is_causal = detail::unless_broken<M, detail::inert_truth>([] {
+    return detail::causality<M>().ok();
+});
 
 /// Asserts that model M can be evaluated causally: one compile-time error that names the first layer that cannot, else
 /// true. Whoever scores or decodes token by token asks this first.

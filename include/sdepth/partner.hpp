@@ -43,7 +43,6 @@ constexpr auto active_depth_if_valid() {
 
 // The whole number n >= 1 for which first + (n - 1) step comes nearest to wanted; the smaller of two equally near.
 constexpr long long nearest_steps(ratio wanted, ratio first, ratio step) {
-    if (step == ratio(0)) return 1;  // of a model that broke a rule
     const double n = (wanted.value() - first.value()) / step.value();
     const long long below = n < 0 ? 0 : static_cast<long long>(n);
     return 1 + below + (n - static_cast<double>(below) > 0.5 ? 1 : 0);
@@ -78,15 +77,27 @@ constexpr long long whole_active_depth() {
 // A struct, as `match` below: in a function template, nvcc 13 misprints R even when evaluated.
 template <class M, Run R, class L>
 struct depth_of_equal_flops {
-    static constexpr ratio layer = flops<typename stack_for<M, L, 1>::type, evaluated(R)>.paper.sequence;
-    static constexpr long long value = nearest_steps(flops<M, evaluated(R)>.paper.sequence, layer, layer);
+    using one = typename stack_for<M, L, 1>::type;
+    static constexpr long long value = [] {
+        if constexpr (has_flops<M, evaluated(R)> && has_flops<one, evaluated(R)>) {
+            constexpr ratio layer = flops<one, evaluated(R)>.paper.sequence;
+            return nearest_steps(flops<M, evaluated(R)>.paper.sequence, layer, layer);
+        } else {
+            return one::valid ? 0 : 1;
+        }
+    }();
 };
 
 template <class M, class L>
 constexpr long long depth_of_equal_params() {
-    const long long one = params<typename stack_for<M, L, 1>::type>.total;
-    const long long two = params<typename stack_for<M, L, 2>::type>.total;
-    return nearest_steps(params<M>.total, one, two - one);
+    using shallow = typename stack_for<M, L, 1>::type;
+    if constexpr (has_params<M> && has_params<shallow>) {
+        const long long one = params<shallow>.total;
+        const long long two = params<typename stack_for<M, L, 2>::type>.total;
+        return nearest_steps(params<M>.total, one, two - one);
+    } else {
+        return shallow::valid ? 0 : 1;
+    }
 }
 
 template <class M, long long Multiple, class L>
@@ -94,11 +105,17 @@ struct wider_stack {
     static constexpr long long active = whole_active_depth<M>();
 
     static constexpr long long ffn() {
-        constexpr long long one = params<typename stack_for<M, L, active, with_ffn(M::dims, Multiple)>::type>.total;
-        constexpr long long two = params<typename stack_for<M, L, active, with_ffn(M::dims, 2 * Multiple)>::type>.total;
-        constexpr bool widens = !M::valid || active < 1 || two > one;
-        static_assert(widens, "sdepth: the partner's layer does not widen with Dims::ffn: use equal_params instead");
-        return widens ? Multiple * nearest_steps(params<M>.total, one, two - one) : 0;
+        using narrow = typename stack_for<M, L, active, with_ffn(M::dims, Multiple)>::type;
+        if constexpr (has_params<M> && has_params<narrow>) {
+            constexpr long long one = params<narrow>.total;
+            constexpr long long two =
+                params<typename stack_for<M, L, active, with_ffn(M::dims, 2 * Multiple)>::type>.total;
+            static_assert(two > one,
+                          "sdepth: the partner's layer does not widen with Dims::ffn: use equal_params instead");
+            return two > one ? Multiple * nearest_steps(params<M>.total, one, two - one) : 0;
+        } else {
+            return narrow::valid ? 0 : Multiple;
+        }
     }
     static constexpr long long depth = ffn() < 1 ? 0 : active;
     using type = typename stack_for<M, L, depth, with_ffn(M::dims, ffn())>::type;

@@ -502,8 +502,11 @@ class pipeline {
     static constexpr auto sparse_before = detail::sparse_layers_before<M>();
     static constexpr auto experts_before = detail::experts_before<M>();
     static constexpr auto depth = detail::depth_places_of<M>;
-    static constexpr long long slot_elements = R.batch * R.seq * depth.stored * 2 * M::dims.kv() * M::dims.head_dim;
-    static constexpr long long mass_numbers = detail::depth_mass_numbers(M::dims);
+    static constexpr long long slot_elements =
+        detail::usable_in<M, detail::evaluated(R)>()
+            ? R.batch * R.seq * depth.stored * 2 * M::dims.kv() * M::dims.head_dim
+            : 0;
+    static constexpr long long mass_numbers = detail::depth_mass_numbers<M>();
 
     // What layer i of run r routes experts with; statistics go to the owner of the weights.
     template <class L>

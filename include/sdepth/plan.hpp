@@ -5,6 +5,7 @@
 // than what is taken. A layer without passes, or a backend without a type, makes the plan ill-formed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,9 +32,9 @@ constexpr int logit_rows(const Run& r) {
 
 // Sparse layers before each run of the model; the last element is the number of all.
 template <class M>
-constexpr std::array<long long, M::runs.size() + 1> sparse_layers_before() {
-    std::array<long long, M::runs.size() + 1> before{};
-    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+constexpr std::array<long long, run_count<M> + 1> sparse_layers_before() {
+    std::array<long long, run_count<M> + 1> before{};
+    for (std::size_t r = 0; r < run_count<M>; ++r) {
         before[r + 1] = before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             if (layer_pass<L>::is_sparse) before[r + 1] += M::runs[r].times;
@@ -50,9 +51,9 @@ struct expert_place {
     long long balanced = 0;
 };
 template <class M>
-constexpr std::array<expert_place, M::runs.size() + 1> experts_before() {
-    std::array<expert_place, M::runs.size() + 1> before{};
-    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+constexpr std::array<expert_place, run_count<M> + 1> experts_before() {
+    std::array<expert_place, run_count<M> + 1> before{};
+    for (std::size_t r = 0; r < run_count<M>; ++r) {
         before[r + 1] = before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             using ffn = layer_ffn<L>;
@@ -74,13 +75,13 @@ struct depth_place {
 };
 template <class M>
 struct depth_places {
-    std::array<depth_place, M::runs.size() + 1> before{};
+    std::array<depth_place, run_count<M> + 1> before{};
     long long stored = 0;
 };
 template <class M>
 constexpr depth_places<M> find_depth_places() {
     depth_places<M> places{};
-    for (std::size_t r = 0; r < M::runs.size(); ++r) {
+    for (std::size_t r = 0; r < run_count<M>; ++r) {
         const long long times = M::runs[r].times;
         depth_place& next = places.before[r + 1] = places.before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
@@ -97,20 +98,25 @@ constexpr depth_places<M> find_depth_places() {
 template <class M>
 inline constexpr depth_places<M> depth_places_of = find_depth_places<M>();
 
-constexpr long long depth_mass_numbers(const Dims& d) { return d.heads + 2; }
+template <class M>
+constexpr long long depth_mass_numbers() {
+    return M::valid ? M::dims.heads + 2 : 0;
+}
 
 }  // namespace detail
 
 /// Layers of model M that route.
 template <class M>
-inline constexpr long long sparse_layers = detail::sparse_layers_before<M>().back();
+inline constexpr auto sparse_layers = detail::unless_broken<M>([] { return detail::sparse_layers_before<M>().back(); });
 /// Expert layers of model M, as it executes them.
 template <class M>
-inline constexpr long long expert_layers = detail::experts_before<M>().back().layers;
+inline constexpr auto expert_layers = detail::unless_broken<M>([] {
+    return detail::experts_before<M>().back().layers;
+});
 
 /// Depth slots of one position that layers of model M read: what a run has memory for. At most `state::depth_slots`.
 template <class M>
-inline constexpr long long stored_slots = detail::depth_places_of<M>.stored;
+inline constexpr auto stored_slots = detail::unless_broken<M>([] { return detail::depth_places_of<M>.stored; });
 
 /// Numbers of every parameter: weight, gradient, two moments.
 template <class M, class B>
@@ -189,7 +195,7 @@ struct step_sums {
         take(expert_load, detail::experts_before<M>().back().experts);
         take(expert_counts, 3 * expert_layers<M>);
         take(expert_sums, 3 * expert_layers<M>);
-        take(depth_mass, detail::depth_places_of<M>.before.back().measured * detail::depth_mass_numbers(M::dims));
+        take(depth_mass, detail::depth_places_of<M>.before.back().measured * detail::depth_mass_numbers<M>());
     }
 };
 
@@ -306,22 +312,24 @@ template <class... Ls>
 constexpr bool all_runnable(type_list<Ls...>) {
     return (true && ... && runnable<Ls>);
 }
-// What the plan of a model with such a layer walks, so that its one error stays alone.
-struct nothing_to_run {
-    using kinds = type_list<>;
-    static constexpr std::array<layer_run, 0> runs{};
-};
 
-}  // namespace detail
+/// Whether the tokens of a micro-batch times what any layer has of anything fit 63 bits, so that no buffer's size
+/// overflows before it is added up.
+template <class M>
+constexpr bool buffers_fit(const Run& r) {
+    bool fit = true;
+    for (const layer_run& run : M::runs) {
+        visit_type(typename M::kinds{}, run.kind, [&]<class L>(std::type_identity<L>) {
+            const count most = count(layer_layout<L, M::dims>.stride) + count(L::state(M::dims).recurrent);
+            fit = fit && !(count(r.batch) * count(r.seq) * most * 16).overflowed();
+        });
+    }
+    return fit;
+}
 
-/// The memory of model M on backend B in run R. All sizes in bytes; each region starts at a multiple of 256.
+// The plan of a model and run that are known to be good.
 template <class M, class B, Run R>
-struct plan {
-    static_assert(detail::report_all_runnable(typename M::kinds{}));
-    using walked = std::conditional_t<detail::all_runnable(typename M::kinds{}), M, detail::nothing_to_run>;
-    static_assert(R.seq >= 1 && R.batch >= 1, "sdepth: a run needs Run::seq and Run::batch of at least 1");
-    static_assert(R.batch * R.seq <= (1LL << 30), "sdepth: a micro-batch of more than 2^30 tokens: lower Run::batch");
-
+struct plan_of {
     static constexpr long long parameter_bytes = [] {
         carver count_only;
         parameter_memory<M, B>{}.carve(count_only);
@@ -355,8 +363,8 @@ struct plan {
     template <class F>
     static constexpr long long most_of(F bytes, selection_rule rule) {
         long long most = 0;
-        for (const layer_run& r : walked::runs) {
-            visit_type(typename walked::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+        for (const layer_run& r : M::runs) {
+            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 const long long needed = bytes(layer<L>(rule));
                 most = needed > most ? needed : most;
             });
@@ -367,8 +375,8 @@ struct plan {
     /// What the layers keep from forward to backward.
     static constexpr long long saved_bytes = [] {
         count sum;
-        for (const layer_run& r : walked::runs) {
-            visit_type(typename walked::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+        for (const layer_run& r : M::runs) {
+            visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
                 sum += count(r.times) * count(layer<L>(selection_rule::top).kept);
             });
         }
@@ -376,13 +384,13 @@ struct plan {
     }();
     /// What training's layers use in turn.
     static constexpr long long scratch_bytes =
-        plan::most_of([](layer_bytes b) { return b.shared; }, selection_rule::top);
+        plan_of::most_of([](layer_bytes b) { return b.shared; }, selection_rule::top);
     /// What evaluation needs in place of the two above: one layer that may execute every row.
-    static constexpr long long evaluation_bytes =
-        plan::most_of([](layer_bytes b) { return b.kept + b.shared; }, selection_rule::threshold);
+    static constexpr long long evaluation_bytes = plan_of::most_of(
+        [](layer_bytes b) { return (count(b.kept) + count(b.shared)).value(); }, selection_rule::threshold);
 
     static constexpr long long layer_region_bytes =
-        saved_bytes + scratch_bytes > evaluation_bytes ? saved_bytes + scratch_bytes : evaluation_bytes;
+        std::max((count(saved_bytes) + count(scratch_bytes)).value(), evaluation_bytes);
     /// What the backend's operations need beside their arguments.
     static constexpr long long workspace_bytes = B::workspace_bytes(M::dims, R);
     /// Everything. The arena allocates exactly this, once.
@@ -391,17 +399,57 @@ struct plan {
                                                 .value();
 
     /// Start of each run's kept buffers in the layer region, first layer; layers follow at `layer<L>().kept`.
-    static constexpr std::array<long long, walked::runs.size()> saved_offsets = [] {
-        std::array<long long, walked::runs.size()> offsets{};
-        long long at = 0;
-        for (std::size_t r = 0; r < walked::runs.size(); ++r) {
-            offsets[r] = at;
-            visit_type(typename walked::kinds{}, walked::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-                at += walked::runs[r].times * layer<L>(selection_rule::top).kept;
+    static constexpr std::array<long long, M::runs.size()> saved_offsets = [] {
+        std::array<long long, M::runs.size()> offsets{};
+        count at;
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            offsets[r] = at.value();
+            visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+                at += count(M::runs[r].times) * count(layer<L>(selection_rule::top).kept);
             });
         }
         return offsets;
     }();
 };
+
+// In place of a plan whose one error is reported.
+struct inert_plan {
+    static constexpr inert_number parameter_bytes{}, batch_bytes{}, saved_bytes{}, scratch_bytes{}, evaluation_bytes{};
+    static constexpr inert_number slot_bytes{}, layer_region_bytes{}, workspace_bytes{}, peak_bytes{};
+    static constexpr inert_list<long long> saved_offsets{};
+
+    struct layer_bytes {
+        inert_number kept, shared;
+    };
+    template <class L>
+    static constexpr layer_bytes layer(selection_rule) {
+        return {};
+    }
+};
+
+template <class M, class B, Run R>
+struct choose_plan {
+    static constexpr auto choose() {
+        if constexpr (!usable_in<M, evaluated(R)>()) {
+            return inert_plan{};
+        } else if constexpr (!report_all_runnable(typename M::kinds{}) || !all_runnable(typename M::kinds{})) {
+            return inert_plan{};
+        } else if constexpr (!accepted<require(buffers_fit<M>(R), rule::plan_fits).broken, R.batch, R.seq>()) {
+            return inert_plan{};
+        } else if constexpr (constexpr bool fits = plan_of<M, B, evaluated(R)>::peak_bytes != count::largest;
+                             !accepted<require(fits, rule::plan_fits).broken, R.batch, R.seq>()) {
+            return inert_plan{};
+        } else {
+            return plan_of<M, B, evaluated(R)>{};
+        }
+    }
+    using type = decltype(choose());
+};
+
+}  // namespace detail
+
+/// The memory of model M on backend B in run R. All sizes in bytes; each region starts at a multiple of 256.
+template <class M, class B, Run R>
+struct plan : detail::choose_plan<M, B, detail::evaluated(R)>::type {};
 
 }  // namespace sdepth::inline v0

@@ -141,15 +141,19 @@ std::vector<kind_line> kind_lines() {
 /// Layers, parameters by role and convention, FLOPs by convention, and state of model M in run R, one a line.
 template <class M, Run R>
 std::string report() {
-    return detail::report_text({.run = R,
-                                .layers = M::layers,
-                                .ffn_layers = M::ffn_layers,
-                                .active_layers = active_layers<M>,
-                                .kinds = detail::kind_lines<M>(),
-                                .params = params<M>,
-                                .flops = flops<M, R>,
-                                .state = state<M, R>,
-                                .digest = digest_text(digest<M>)});
+    if constexpr (detail::usable_in<M, R>()) {
+        return detail::report_text({.run = R,
+                                    .layers = M::layers,
+                                    .ffn_layers = M::ffn_layers,
+                                    .active_layers = active_layers<M>,
+                                    .kinds = detail::kind_lines<M>(),
+                                    .params = params<M>,
+                                    .flops = flops<M, R>,
+                                    .state = state<M, R>,
+                                    .digest = digest_text(digest<M>)});
+    } else {
+        return {};
+    }
 }
 
 }  // namespace sdepth::inline v0

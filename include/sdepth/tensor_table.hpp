@@ -38,7 +38,7 @@ struct row_layout {
     constexpr explicit row_layout(const tensor_rows& of) : rows(of) {
         for (int i = 0; i < rows.size; ++i) {
             offsets[static_cast<std::size_t>(i)] = stride;
-            stride += detail::padded(rows.items[i].elements());
+            stride = (count(stride) + count(detail::padded(rows.items[i].elements()))).value();
         }
     }
     /// Place of the tensor of this name in a region where the layer starts at `start`; offset -1 if it has none.
@@ -86,10 +86,10 @@ constexpr long long count_rows() {
 template <class M>
 struct table {
     std::array<table_row, static_cast<std::size_t>(count_rows<M>())> rows{};
-    std::array<long long, M::runs.size()> run_offsets{};  // start of each run's first layer
-    long long first_end = 0;                              // start of the tensors before the layers
-    long long last_end = 0;                               // start of the tensors after them
-    long long elements = 0;                               // of the region, padding included
+    std::array<long long, run_count<M>> run_offsets{};  // start of each run's first layer
+    long long first_end = 0;                            // start of the tensors before the layers
+    long long last_end = 0;                             // start of the tensors after them
+    long long elements = 0;                             // of the region, padding included
 
     constexpr table() {
         std::size_t filled = 0;
@@ -102,7 +102,7 @@ struct table {
         const row_layout first{Ends::first(M::dims)};
         add(first, -1, 1, 0);
         elements = first.stride;
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+        for (std::size_t r = 0; r < run_count<M>; ++r) {
             const layer_run& of = M::runs[r];
             if (of.weights != static_cast<int>(r)) {
                 run_offsets[r] = run_offsets[static_cast<std::size_t>(of.weights)];
@@ -123,9 +123,25 @@ struct table {
 
 }  // namespace detail
 
+namespace detail {
+
+struct inert_table {
+    inert_list<table_row> rows;
+    inert_list<long long> run_offsets;
+    inert_number first_end, last_end, elements;
+};
+
+}  // namespace detail
+
 /// The table of model M. Tensors lie in order of execution; gradients use the mirrored offset (`mirrored`).
 template <class M>
-inline constexpr detail::table<M> tensor_table{};
+inline constexpr auto tensor_table = [] {
+    if constexpr (M::valid) {
+        return detail::table<M>{};
+    } else {
+        return detail::inert_table{};
+    }
+}();
 
 /// Offset of a tensor in the gradient region: the reverse of the weights' order, so that gradients that are finished
 /// together in the backward lie together.
@@ -137,8 +153,9 @@ constexpr long long mirrored(long long offset, long long elements) {
 /// Where the tensors of the model's ends lie in the weight region; a tied head is the embedding.
 template <class M>
 struct end_places {
-    static constexpr row_layout first{Ends::first(M::dims)};
-    static constexpr row_layout last{Ends::last(M::dims)};
+    static constexpr Dims sizes = M::valid ? M::dims : Dims{};
+    static constexpr row_layout first{Ends::first(sizes)};
+    static constexpr row_layout last{Ends::last(sizes)};
     static constexpr tensor_place embedding = first.place("model.embed_tokens.weight", 0);
     static constexpr tensor_place norm = last.place("model.norm.weight", tensor_table<M>.last_end);
     static constexpr tensor_place head =

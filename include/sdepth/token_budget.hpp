@@ -2,6 +2,8 @@
 // Tokens of a step, and the tokens that a budget of training FLOPs buys. Rank 4.
 #pragma once
 
+#include <concepts>
+
 #include "sdepth/count.hpp"
 
 namespace sdepth::inline v0 {
@@ -33,20 +35,31 @@ struct token_budget {
 
 namespace detail {
 
+struct inert_token_budget {
+    inert_number training, forward, batch_tokens;
+    constexpr inert_number steps() const { return {}; }
+    constexpr operator token_budget() const { return {.batch_tokens = 1}; }  // NOLINT(google-explicit-constructor)
+};
+
 template <class M, Run R>
 struct paper_cost {
-    static constexpr double per_token = flops<M, evaluated(R)>.paper.per_token().value();
+    static constexpr auto per_token = flops<M, evaluated(R)>.paper.per_token().value();
+    static constexpr bool counted = std::same_as<decltype(per_token), const double>;
 };
 
 }  // namespace detail
 
 /// Tokens of model M in run R for `compute` training FLOPs.
 template <class M, Run R>
-constexpr token_budget tokens_for(double compute) {
-    const double per_token = detail::paper_cost<M, detail::evaluated(R)>::per_token;
-    return {.training = static_cast<long long>(compute / (3 * per_token)),
-            .forward = static_cast<long long>(compute / per_token),
-            .batch_tokens = batch_tokens(R)};
+constexpr auto tokens_for(double compute) {
+    using cost = detail::paper_cost<M, detail::evaluated(R)>;
+    if constexpr (cost::counted) {
+        return token_budget{.training = static_cast<long long>(compute / (3 * cost::per_token)),
+                            .forward = static_cast<long long>(compute / cost::per_token),
+                            .batch_tokens = batch_tokens(R)};
+    } else {
+        return detail::inert_token_budget{};
+    }
 }
 
 }  // namespace sdepth::inline v0

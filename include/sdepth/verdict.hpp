@@ -36,8 +36,18 @@ enum class rule {
     active_depth_is_whole,      ///< a partner of equal active depth, where that depth is a fraction
     layer_own,                  ///< a rule of a user's layer
     non_causal_router,          ///< a router that sees the future, where evaluation must not
-    counts_fit,                 ///< a count does not fit 63 bits
+    counts_fit,                 ///< a count of parameters or layers does not fit 63 bits
+    shares_fit,                 ///< a sum of 1/K and k/E of many layer kinds needs a denominator beyond 63 bits
+    flops_fit,                  ///< a count of FLOPs does not fit 63 bits
+    state_fits,                 ///< a count of decoding state does not fit 63 bits
+    plan_fits,                  ///< a count of memory does not fit 63 bits
+    run_within_range,           ///< a size of a run that is missing, negative or too large
+    document_within_sequence,   ///< documents longer than the sequence that holds them
+    run_tokens_fit,             ///< more tokens in a micro-batch or a step than can be numbered
 };
+
+/// Names a size of `Run`, in `rule::run_within_range`.
+enum class run_size { seq, batch, accumulate, document, max_documents, ranks, context };
 
 /// Names a size of `Dims` or of a policy, in `rule::size_not_positive` and `rule::size_too_large`.
 enum class size_name {

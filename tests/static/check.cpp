@@ -175,6 +175,32 @@ static_assert(out_of_range<routes<moe_policy{.capacity = 1e12}>>(policy_name::ca
 static_assert(out_of_range<routes<moe_policy{.capacity = not_a_number}>>(policy_name::capacity, -1));
 static_assert(fine<routes<moe_policy{.steering_step = 0, .loss_weight = 0, .capacity = 0}>>);
 
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+constexpr Run run_with(long long Run::*size, long long value) {
+    Run r{.seq = 64, .batch = 2};
+    r.*size = value;
+    return r;
+}
+constexpr bool ranged(long long Run::*size, run_size name, long long least) {
+    for (const long long value : {least - 1, -5LL, -count::largest - 1, largest_run_size + 1, count::largest}) {
+        const verdict v = check_run(run_with(size, value));
+        if (!breaks(v, rule::run_within_range, 0, static_cast<long long>(name), value)) return false;
+    }
+    return check_run(run_with(size, least)).ok();
+}
+static_assert(ranged(&Run::seq, run_size::seq, 1) && ranged(&Run::batch, run_size::batch, 1));
+static_assert(ranged(&Run::accumulate, run_size::accumulate, 1) && ranged(&Run::ranks, run_size::ranks, 1));
+static_assert(ranged(&Run::max_documents, run_size::max_documents, 1));
+static_assert(ranged(&Run::document, run_size::document, 0) && ranged(&Run::context, run_size::context, 0));
+static_assert(breaks(check_run({.seq = 64, .document = 65}), rule::document_within_sequence, 0, 65, 64));
+static_assert(check_run({.seq = 64, .document = 64}).ok() && check_run({.seq = 64, .context = 1 << 30}).ok());
+static_assert(check_run({.seq = 1 << 15, .batch = 1 << 15, .accumulate = 1 << 20, .ranks = 1 << 12}).ok());
+static_assert(breaks(check_run({.seq = 1 << 15, .batch = (1 << 15) + 1}), rule::run_tokens_fit, 0,
+                     (1 << 30) + (1 << 15), (1 << 30) + (1 << 15)));
+static_assert(breaks(check_run({.seq = 1 << 15, .batch = 1 << 15, .accumulate = 1 << 21, .ranks = 1 << 12}),
+                     rule::run_tokens_fit, 0, 1 << 30, count::largest));
+
 // ---- tensors of a layer ---------------------------------------------------------------------------------------------
 
 constexpr tensor_rows rows_of(int size) {

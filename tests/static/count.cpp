@@ -98,7 +98,7 @@ static_assert(of<documents>(sparse<2> + dense).forward == dense_documents + 5 * 
 // More rows than the sequence's own ceil: 3 documents of ceil(3/2) = 2, one of one.
 static_assert(of<Run{.seq = 10, .document = 3}>(sparse<2, by_document> + dense).forward ==
               10 * row + (3 * 6 + 1) * pair + head + 7 * row + (3 * 3 + 1) * pair + router);
-static_assert(of<Run{.seq = 10, .document = 64}>(mixed).forward == 2'278'400, "no document beyond the sequence");
+static_assert(of<Run{.seq = 10, .document = 10}>(mixed).forward == 2'278'400, "one document");
 
 // ---- keys of every row: 4,096 of the projections for all 10 rows, 3 queries of 11/2 keys
 // ------------------------------
@@ -214,5 +214,21 @@ static_assert(of<ten>(long_formula).forward ==
               1001 * (10 * row + 55 * pair) + 1000 * (3 * row + 6 * pair + router) + head);
 static_assert(kept<ten>(long_formula).kv_expected == ratio((1001 + 250) * 10 * kv_row));
 static_assert(active_layers<Model<dense + sparse<3> + dense, d>> == ratio(7, 3));
+
+// Unlike sparsities in a large model: whole parts of 2^51 FLOPs beside a denominator of 3003^2.
+constexpr Dims wide{.width = 4096, .head_dim = 128, .heads = 32, .kv_heads = 8, .ffn = 14336, .vocab = 128'256};
+template <auto formula>
+constexpr flop_counts far = flops<Model<formula, wide>, Run{.seq = 131'072}>;
+constexpr auto unlike = dense + sparse<3> + sparse<7> + sparse<11> + sparse<13> + dense;
+constexpr ratio wide_mixing = far<dense>.paper_mixing.sequence;
+constexpr ratio wide_linear(ratio(131'072 * 2LL * 4096 * (4096 * 2 + 1024 * 2 + 14'336 * 3)));
+static_assert(far<dense>.paper.sequence == wide_linear + wide_mixing);
+static_assert(far<unlike>.paper_mixing.sequence ==
+              wide_mixing * (ratio(2) + ratio(1, 9) + ratio(1, 49) + ratio(1, 121) + ratio(1, 169)));
+static_assert(far<unlike>.paper.sequence ==
+              far<unlike>.paper_mixing.sequence +
+                  wide_linear * (ratio(2) + ratio(1, 3) + ratio(1, 7) + ratio(1, 11) + ratio(1, 13)));
+static_assert(far<unlike>.paper.sequence.num() == count::largest, "as one fraction it does not fit");
+static_assert(active_layers<Model<unlike, wide>> == ratio(2) + ratio(1, 3) + ratio(1, 7) + ratio(1, 11) + ratio(1, 13));
 
 }  // namespace

@@ -29,6 +29,23 @@ static_assert(ratio(3, 4).value() == 0.75);
 static_assert(ratio(1LL << 62, 3) * ratio(3, 1LL << 61) == ratio(2));
 static_assert(ratio(1, 1LL << 40) + ratio(1, 1LL << 40) == ratio(1, 1LL << 39));
 
+// A large whole part beside a rest: the numerator of one fraction would not fit.
+constexpr ratio large_third = ratio(1LL << 62) + ratio(1, 3);
+static_assert(!large_third.overflowed() && large_third.whole() == 1LL << 62 && large_third.rest() == 1);
+static_assert(large_third.num() == largest && large_third * ratio(1, 2) == ratio(1LL << 61) + ratio(1, 6));
+static_assert(large_third + ratio(2, 3) == ratio((1LL << 62) + 1) && ratio(3) * ratio(7, 3) == ratio(7));
+static_assert(ratio(9, 2) * ratio(9, 2) == ratio(81, 4) &&
+              ratio((1LL << 61) - 1) * ratio(4, 3) == ratio(3074457345618258601) + ratio(1, 3));
+static_assert((ratio(1LL << 40) + ratio(1, 3)) * (ratio(1 << 20) + ratio(1, 5)) ==
+              ratio(1LL << 60) + ratio(1LL << 40, 5) + ratio(1 << 20, 3) + ratio(1, 15));
+static_assert(large_third.value() == 0x1p62 && ratio(7, 2).value() == 3.5);
+
+// Which of the two overflowed: the whole part, or a denominator.
+static_assert((ratio(1LL << 62) * ratio(2)).too_large() && !(ratio(1LL << 62) * ratio(2)).too_fine());
+constexpr ratio fine = ratio(1, (1LL << 40) + 1) + ratio(1, (1LL << 40) - 1);
+static_assert(fine.too_fine() && !fine.too_large() && (fine + ratio(1)).too_fine() && (ratio(1) + fine).too_fine());
+static_assert((fine * ratio(2)).too_fine() && (fine + ratio(largest)).too_large() && (ratio(1) / ratio(0)).too_large());
+
 // Overflow sticks: in a numerator or a denominator, also where a factor would cancel (2^63 - 1 is a multiple of 7).
 constexpr ratio lost = ratio(1LL << 62) * ratio(2);
 static_assert(lost.overflowed() && (lost * ratio(1, 7)).overflowed() && (lost + ratio(1)).overflowed());

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The same of a number in the place of a formula.
+// expect: sdepth: Model needs a formula
+// numbers: not_a_formula 0
+#include "everything.hpp"
+
+#ifdef TWIN
+using M = Good;
+#else
+using M = Model<4, small>;
+#endif
+static_assert(everything_as_usual<M>());
+template std::string everything_runs<M>();
