@@ -42,8 +42,11 @@ int main() {
             squares += static_cast<double>(__bfloat162float(e)) * static_cast<double>(__bfloat162float(e));
         if (!(std::abs(squares / (rows * together) - 1) < .3))
             throw sdepth::error("bench: Newton-Schulz left no orthogonal matrix; run the GPU tests first");
-        const auto row = [&](std::string name, const timing& t) {
-            if (together != 16) name += "/together" + std::to_string(together);
+        const auto row = [&](const std::string& name, const timing& t) {
+            if (together != 16) {
+                std::printf("# %s, %d together: %.4f ms\n", name.c_str(), together, t.median / together);
+                return;
+            }
             std::printf(
                 "{\"name\": \"%s\", \"ours\": %.4f, \"unit\": \"ms\", \"spread\": %.3f, \"together\": %d, \"TFLOP/s\": "
                 "%.0f}\n",

@@ -237,7 +237,7 @@ void ends() {
     // Its parts.
     const auto part = [&](const char* name, const auto& f) {
         const timing p = time_ms(f);
-        std::printf("{\"name\": \"head_ce/%s\", \"ours\": %.3f, \"unit\": \"ms\"}\n", name, p.median);
+        std::printf("# head_ce/%s %.3f ms\n", name, p.median);
     };
     const long long stride = sdepth::logit_stride(vocab);
     const int whole = vocab / 8 * 8;

@@ -77,6 +77,9 @@ void row(const char* name, const timing& t) {
     std::fflush(stdout);
 }
 
+// Not a result, but where it comes from.
+void part(const std::string& name, const timing& t) { std::printf("# %s %.2f us\n", name.c_str(), t.median * 1e3); }
+
 void chain() {
     selection s(1);
     s.look();
@@ -103,8 +106,8 @@ void chain() {
         cuda::gather_rms_norm(g, norm, stream);
     };
     row("routing_chain/556M/k8", time_graph_ms(run));
-    row("routing_chain/logits", time_graph_ms([&](cudaStream_t st) { cuda::route_logits(l, st); }));
-    row("routing_chain/gather_norm", time_graph_ms([&](cudaStream_t st) { cuda::gather_rms_norm(g, norm, st); }));
+    part("routing_chain/logits", time_graph_ms([&](cudaStream_t st) { cuda::route_logits(l, st); }));
+    part("routing_chain/gather_norm", time_graph_ms([&](cudaStream_t st) { cuda::gather_rms_norm(g, norm, st); }));
 }
 
 }  // namespace
@@ -112,17 +115,17 @@ void chain() {
 __global__ void nothing() {}
 
 int main() {
-    row("empty_kernel", time_graph_ms([](cudaStream_t stream) { nothing<<<1, 32, 0, stream>>>(); }));
+    part("empty_kernel", time_graph_ms([](cudaStream_t stream) { nothing<<<1, 32, 0, stream>>>(); }));
     for (const int batch : {1, 8}) {
         selection s(batch);
         s.look();
         row(("select/4096of32768/x" + std::to_string(batch)).c_str(),
             time_graph_ms([&](cudaStream_t stream) { cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream); }));
-        row(("select_twice/4096of32768/x" + std::to_string(batch)).c_str(), time_graph_ms([&](cudaStream_t stream) {
-                cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
-                cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
-            }));
-        row(("select_launch/4096of32768/x" + std::to_string(batch)).c_str(), time_ms([&] { s.run(); }));
+        part("select_twice/4096of32768/x" + std::to_string(batch), time_graph_ms([&](cudaStream_t stream) {
+                 cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
+                 cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
+             }));
+        part("select_launch/4096of32768/x" + std::to_string(batch), time_ms([&] { s.run(); }));
     }
     chain();
 }

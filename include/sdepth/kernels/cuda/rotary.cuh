@@ -133,80 +133,67 @@ __global__ void __launch_bounds__(128, 4) qk_prepare_kernel(const QkPrepareArgs<
 }
 
 template <class P>
-__global__ void __launch_bounds__(128, 3)
+__global__ void __launch_bounds__(256)
     qk_prepare_backward_kernel(const QkPrepareBackwardArgs<P> g, const rotary_speeds speeds, float* partial) {
     const QkPrepareArgs<P>& a = g.forward;
     __shared__ double turns[rotary_speeds::most];
-    __shared__ __align__(16) float weights[2 * rotary_speeds::most];
-    __shared__ float all[4][2 * rotary_speeds::most];
+    __shared__ float all[8][2 * rotary_speeds::most];
     if (threadIdx.x < rotary_speeds::most) turns[threadIdx.x] = speeds.turns[threadIdx.x];
-    for (int c = static_cast<int>(threadIdx.x); a.norm != qk_norm::none && c < a.head_dim; c += 128)
-        weights[c] = to_float(a.weight[c]);
     __syncthreads();
     const rotary_lane me(a.head_dim);
     const bool norm = a.norm != qk_norm::none;
-    float sums[2][8] = {};
-    const auto weight = [&](int part) { return load_eight<true>(weights + me.c + part * me.half, 8); };
-    for (long long row = blockIdx.x * 4LL + threadIdx.x / 32; row < a.rows.capacity(); row += gridDim.x * 4LL) {
+    float weight[2][8], sums[2][8] = {};
+    if (norm)
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            const auto w = load_eight<true>(a.weight + me.c + part * me.half, 8);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) weight[part][i] = to_float(w.x[i]);
+        }
+    for (long long row = blockIdx.x * 8LL + threadIdx.x / 32; row < a.rows.capacity(); row += gridDim.x * 8LL) {
         const row_place place(a.rows, row);
         if (!place.live(a.rows)) continue;
-        constexpr int ahead = 2;  // groups of heads whose numbers are on their way at a time
-        const long long group = static_cast<long long>(me.heads) * a.head_dim;
-        eight<typename P::activation> grad[ahead][2], raw[ahead][2];
-        float rstd[ahead];
-        const auto load = [&](int first) {
-            const long long from = (row * a.heads + first) * a.head_dim + me.c;
-#pragma unroll
-            for (int u = 0; u < ahead; ++u) {
-                if (first + u * me.heads >= a.heads) continue;
-#pragma unroll
-                for (int part = 0; part < 2; ++part) {
-                    grad[u][part] = load_eight<true>(g.grad_y + from + u * group + part * me.half, 8);
-                    if (norm) raw[u][part] = load_eight<true>(a.x + from + u * group + part * me.half, 8);
-                }
-                if (norm) rstd[u] = a.rstd[row * a.heads + first + u * me.heads];
-            }
-        };
-        load(me.head);
         float cosine[8], sine[8];
         if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
-        for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {
-            if (first != me.head) load(first);
-            const long long from = (row * a.heads + first) * a.head_dim + me.c;
+        for (int first = 0; first < a.heads; first += me.heads) {
+            const int head = first + me.head;
+            const bool there = head < a.heads;
+            const long long at = (row * a.heads + head) * a.head_dim + me.c;
+            float low[8] = {}, high[8] = {}, x[2][8] = {};
+            float rstd = 0;
+            if (there) {
+                const auto l = load_eight<true>(g.grad_y + at, 8), h = load_eight<true>(g.grad_y + at + me.half, 8);
+                if (norm) {
+                    const auto xl = load_eight<true>(a.x + at, 8), xh = load_eight<true>(a.x + at + me.half, 8);
+                    rstd = a.rstd[row * a.heads + head];
 #pragma unroll
-            for (int u = 0; u < ahead; ++u) {
-                const bool there = first + u * me.heads < a.heads;
-                float low[8], high[8];
+                    for (int i = 0; i < 8; ++i) x[0][i] = to_float(xl.x[i]), x[1][i] = to_float(xh.x[i]);
+                }
+#pragma unroll
+                for (int i = 0; i < 8; ++i) low[i] = to_float(l.x[i]), high[i] = to_float(h.x[i]);
+            }
+            if (a.rotary)
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
-                    const float l = there ? to_float(grad[u][0].x[i]) : 0.f,
-                                h = there ? to_float(grad[u][1].x[i]) : 0.f;
-                    low[i] = a.rotary ? l * cosine[i] + h * sine[i] : l;
-                    high[i] = a.rotary ? h * cosine[i] - l * sine[i] : h;
+                    const float l = low[i], h = high[i];
+                    low[i] = l * cosine[i] + h * sine[i];
+                    high[i] = h * cosine[i] - l * sine[i];
                 }
-                if (norm) {
-                    const eight<float> w[2] = {weight(0), weight(1)};
-                    float along = 0;
+            if (norm) {
+                float along = 0;
 #pragma unroll
-                    for (int i = 0; i < 8; ++i)
-                        if (there)
-                            along += w[0].x[i] * low[i] * to_float(raw[u][0].x[i]) +
-                                     w[1].x[i] * high[i] * to_float(raw[u][1].x[i]);
-                    along = me.sum(along);
-                    if (!there) continue;
-                    along *= rstd[u] * rstd[u] / static_cast<float>(a.head_dim);
+                for (int i = 0; i < 8; ++i) along += weight[0][i] * low[i] * x[0][i] + weight[1][i] * high[i] * x[1][i];
+                along = me.sum(along) * rstd * rstd / static_cast<float>(a.head_dim);
 #pragma unroll
-                    for (int i = 0; i < 8; ++i) {
-                        const float xl = to_float(raw[u][0].x[i]), xh = to_float(raw[u][1].x[i]);
-                        sums[0][i] += low[i] * xl * rstd[u], sums[1][i] += high[i] * xh * rstd[u];
-                        low[i] = rstd[u] * (w[0].x[i] * low[i] - xl * along);
-                        high[i] = rstd[u] * (w[1].x[i] * high[i] - xh * along);
-                    }
+                for (int i = 0; i < 8; ++i) {
+                    sums[0][i] += low[i] * x[0][i] * rstd, sums[1][i] += high[i] * x[1][i] * rstd;
+                    low[i] = rstd * (weight[0][i] * low[i] - x[0][i] * along);
+                    high[i] = rstd * (weight[1][i] * high[i] - x[1][i] * along);
                 }
-                if (!there) continue;
-                store_eight<true>(g.grad_x + from + u * group, low, 8);
-                store_eight<true>(g.grad_x + from + u * group + me.half, high, 8);
             }
+            if (!there) continue;
+            store_eight<true>(g.grad_x + at, low, 8);
+            store_eight<true>(g.grad_x + at + me.half, high, 8);
         }
     }
     if (!norm) return;
@@ -219,9 +206,9 @@ __global__ void __launch_bounds__(128, 3)
             if (me.head == 0) all[threadIdx.x / 32][me.c + i + part * me.half] = sums[part][i];
         }
     __syncthreads();
-    for (int c = static_cast<int>(threadIdx.x); c < a.head_dim; c += 128) {
+    for (int c = static_cast<int>(threadIdx.x); c < a.head_dim; c += 256) {
         float sum = 0;
-        for (int w = 0; w < 4; ++w) sum += all[w][c];
+        for (int w = 0; w < 8; ++w) sum += all[w][c];
         partial[static_cast<long long>(blockIdx.x) * a.head_dim + c] = sum;
     }
 }
@@ -360,6 +347,8 @@ RmsNormArgs<P> full_width_norm(const QkPrepareArgs<P>& a) {
             .rstd = a.rstd};
 }
 
+inline constexpr int rotary_blocks = 1056;  // that leave sums behind: eight for each processor
+
 }  // namespace detail
 
 /// See QkPrepareArgs. Head sizes up to 256.
@@ -384,7 +373,7 @@ void qk_prepare(const QkPrepareArgs<P>& a, cudaStream_t stream) {
 }
 
 constexpr std::size_t qk_prepare_backward_scratch(int heads, int head_dim) {
-    const std::size_t one = static_cast<std::size_t>(head_dim) * column_sum_blocks * sizeof(float);
+    const std::size_t one = static_cast<std::size_t>(head_dim) * detail::rotary_blocks * sizeof(float);
     const std::size_t full = rms_norm_backward_scratch(heads * head_dim);
     return one > full ? one : full;
 }
@@ -401,9 +390,9 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
     const rotary_speeds speeds(a.head_dim, a.base);
     auto* partial = static_cast<float*>(scratch);
     const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
-    const int blocks = static_cast<int>(std::clamp<long long>((items + 15) / 16, 1, column_sum_blocks));
+    const int blocks = static_cast<int>(std::clamp<long long>((items + 31) / 32, 1, detail::rotary_blocks));
     if (fast)
-        qk_prepare_backward_kernel<P><<<static_cast<unsigned>(blocks), 128, 0, stream>>>(turned, speeds, partial);
+        qk_prepare_backward_kernel<P><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(turned, speeds, partial);
     else
         qk_prepare_backward_plain_kernel<P><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(turned, speeds, partial);
     check(cudaGetLastError(), "qk_prepare_backward");
