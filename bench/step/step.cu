@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Times whole training steps of the 556M models at 1 x 32768 tokens on one GPU: forward, backward, clipping, AdamW.
-//   step [--profile] [--steps N] [dense] [mod] [a4k8] [a3k16]
-// Prints rows of JSON for scripts/bench_merge.py; --profile prints where one step goes instead.
+//   step [--profile] [--in-line] [--steps N] [dense] [mod] [a4k8] [a3k16]
+// Prints rows of JSON for scripts/bench_merge.py; --profile prints where one step goes instead. --in-line: gradients of
+// weights wait for their turn instead of running beside what follows.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -82,9 +83,9 @@ struct measured {
 };
 
 template <class M>
-measured bench(const std::string& name, int steps, bool profile) {
+measured bench(const std::string& name, int steps, bool profile, bool aside) {
     const std::size_t before = free_bytes();
-    timed_cuda backend({.graphs = !profile});
+    timed_cuda backend({.graphs = !profile, .aside = aside && !profile});
     pipeline<M, timed_cuda, run> model(backend);
     model.initialise(1);
     const step_totals totals{.targets = run.seq, .rows = run.seq};
@@ -141,13 +142,15 @@ measured bench(const std::string& name, int steps, bool profile) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    bool profile = false;
+    bool profile = false, aside = true;
     int steps = 5;
     std::vector<std::string> names;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         if (word == "--profile")
             profile = true;
+        else if (word == "--in-line")
+            aside = false;
         else if (word == "--steps" && i + 1 < argc)
             steps = std::atoi(argv[++i]);
         else
@@ -157,10 +160,10 @@ int main(int argc, char** argv) try {
     std::map<std::string, measured> all;
     on_cuda::check(cudaFree(nullptr), "bench");  // the context is not ours
     for (const std::string& name : names) {
-        if (name == "dense") all[name] = bench<Dense556>(name, steps, profile);
-        if (name == "mod") all[name] = bench<MoD556>(name, steps, profile);
-        if (name == "a4k8") all[name] = bench<A4K8>(name, steps, profile);
-        if (name == "a3k16") all[name] = bench<A3K16>(name, steps, profile);
+        if (name == "dense") all[name] = bench<Dense556>(name, steps, profile, aside);
+        if (name == "mod") all[name] = bench<MoD556>(name, steps, profile, aside);
+        if (name == "a4k8") all[name] = bench<A4K8>(name, steps, profile, aside);
+        if (name == "a3k16") all[name] = bench<A3K16>(name, steps, profile, aside);
         if (profile || all.count("dense") == 0 || name == "dense") continue;
         const measured &dense = all["dense"], &own = all[name];
         const double faster = dense.forward_backward / own.forward_backward, less = dense.flops / own.flops;

@@ -114,6 +114,9 @@ class timed_cuda : public sdepth::cuda<> {
     void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<precision>& a) {
         time("route_logits_backward", [&] { base::route_logits_backward(a); });
     }
+    void route_version_backward(const sdepth::RouteVersionBackwardArgs<precision>& a) {
+        time("route_version_backward", [&] { base::route_version_backward(a); });
+    }
     void select(const sdepth::SelectArgs<precision>& a) {
         time("select", [&] { base::select(a); });
     }

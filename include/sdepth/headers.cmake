@@ -160,6 +160,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/ffn.cuh
     kernels/cuda/ends.cuh
     kernels/cuda/route.cuh
+    kernels/cuda/route_version.cuh
     kernels/cuda/select.cuh
     kernels/cuda/decode.cuh
     kernels/cuda/update.cuh

@@ -557,7 +557,12 @@ class pipeline {
         f(worker, memory.saved);
     }
 
+    static std::string range_name(std::size_t r, const char* way) {
+        return "run " + std::to_string(r) + ", layers " + std::to_string(M::runs[r].first) + " to " +
+               std::to_string(M::runs[r].first + M::runs[r].times - 1) + ", " + way;
+    }
     void forward_run(std::size_t r, const batch_view& batch) {
+        [[maybe_unused]] const typename B::range named(range_name(r, "forward"));
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             for (long long i = 0; i < M::runs[r].times; ++i) {
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
@@ -568,17 +573,31 @@ class pipeline {
         });
     }
     void backward_run(std::size_t r, const batch_view& batch, const step_totals& totals) {
+        [[maybe_unused]] const typename B::range named(range_name(r, "backward"));
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             const double scale = layer_pass<L>::policy.loss_weight /
                                  (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
+            run_routing<B> routing;
+            if (gathers_versions<L>(M::runs[r].times)) {
+                routing = {.grad_logits = batch_.route_grad,
+                           .later = batch_.route_later,
+                           .sums = batch_.route_sums,
+                           .layers = static_cast<int>(M::runs[r].times),
+                           .stride = layer_layout<L, M::dims>.stride};
+                clear(backend_, batch_.route_later, R.batch * R.seq);
+                clear(backend_, batch_.route_sums, B::route_parts * M::runs[r].times * width);
+            }
             for (long long i = M::runs[r].times; i-- > 0;) {
+                routing.layer = static_cast<int>(i);
+                backend_.join();  // layers share their scratch
                 ffn_step step = expert_step<L>(r, i, batch, true);
                 const double share = rows_ / static_cast<double>(totals.rows);
                 constexpr detail::expert_place all = experts_before.back();
                 if constexpr (all.layers > 0) step.z_scale = share / static_cast<double>(all.layers);
                 if constexpr (all.balanced > 0) step.balance_scale = share / static_cast<double>(all.balanced);
-                with_layer<L>(
-                    r, i, [&](auto& worker, const auto&) { worker.backward(R.replay, scale, sums_of(r, i), step); });
+                with_layer<L>(r, i, [&](auto& worker, const auto&) {
+                    worker.backward(R.replay, scale, sums_of(r, i), step, routing);
+                });
             }
         });
     }

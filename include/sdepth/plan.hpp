@@ -103,6 +103,18 @@ constexpr long long depth_mass_numbers() {
     return M::valid ? M::dims.heads + 2 : 0;
 }
 
+// Layers of the longest run whose routers' gradients are gathered by version.
+template <class M>
+constexpr long long longest_gathering() {
+    long long most = 0;
+    for (const layer_run& r : M::runs) {
+        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+            if (gathers_versions<L>(r.times) && r.times > most) most = r.times;
+        });
+    }
+    return most;
+}
+
 }  // namespace detail
 
 /// Layers of model M that route.
@@ -226,6 +238,9 @@ struct batch_memory {
     activation* logits = nullptr;       // [chunk, logit_stride(V)]
     update_inputs* inputs = nullptr;    // one
     update_scalars* scalars = nullptr;  // one
+    sum* route_grad = nullptr;          // [layers of the longest run that gathers, B, L], see run_routing
+    int* route_later = nullptr;         // [B, L]
+    sum* route_sums = nullptr;          // [parts, layers of that run, d]
     step_sums<M> sums;                  // of the step at work
     step_sums<M> last;                  // of the last finished one
 
@@ -244,6 +259,10 @@ struct batch_memory {
         take(rstd, rows);
         take(bias, rows);
         take(logits, detail::logit_rows<B>(r) * logit_stride(M::dims.vocab));
+        constexpr long long longest = detail::longest_gathering<M>();
+        take(route_grad, longest * rows);
+        take(route_later, longest > 0 ? rows : 0);
+        take(route_sums, B::route_parts * longest * width);
         take(inputs, 1);
         take(scalars, 1);
         sums.carve(take);

@@ -42,6 +42,7 @@ struct small_run {
     int first = 0;  // steps done before, by the run whose file is loaded
     bool graphs = true;
     bool documents = false;  // several documents a sequence, and padding
+    double rate = 3e-4;
     sdepth::optimiser kind = sdepth::optimiser::adamw;
     sdepth::recompute replay = sdepth::recompute::none;
     std::filesystem::path load{}, save{};  // training files; empty: none
@@ -116,8 +117,8 @@ small_result run_small(B& backend, const small_run& what) {
                 for (int j = 0; j < live[static_cast<std::size_t>(b)]; ++j)
                     mask[static_cast<std::size_t>(b * R.seq + ids[static_cast<std::size_t>(b * capacity + j)])] = true;
         });
-        const step_losses losses = model.update(
-            {.kind = what.kind, .rate = what.kind == optimiser::muon ? 2e-3 : 3e-4, .step = step + 1}, batch.totals());
+        const step_losses losses =
+            model.update({.kind = what.kind, .rate = what.rate, .step = step + 1}, batch.totals());
         out.losses.push_back(losses.total());
         out.norms.push_back(losses.gradient_norm);
     }

@@ -5,6 +5,7 @@
 #include "device_call.cuh"
 #include "operations.hpp"
 #include "sdepth/kernels/cuda/decode.cuh"
+#include "sdepth/kernels/cuda/route_version.cuh"
 #include "sdepth/kernels/cuda/select.cuh"
 
 namespace sdepth_test::on_device {
@@ -49,6 +50,24 @@ void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<exact>& g) {
     to.inout(d.grad_weight, g.grad_weight, g.forward.width);
     to.inout(d.grad_x, g.grad_x, n * g.forward.width);
     cuda::route_logits_backward(d, to.scratch(cuda::route_logits_backward_scratch(g.forward.width)), nullptr);
+}
+void route_version_backward(const sdepth::RouteVersionBackwardArgs<exact>& a) {
+    static_assert(route_parts == cuda::route_parts);
+    device_call to;
+    const long long all = static_cast<long long>(a.rows.batch) * a.sequence, of_weights = a.layers * a.stride;
+    sdepth::RouteVersionBackwardArgs<stored> d{
+        .rows = to.rows(a.rows), .sequence = a.sequence, .width = a.width, .layers = a.layers, .first = a.first};
+    to.in(d.ids, a.ids, a.rows.capacity());
+    to.in(d.x, a.x, all * a.width);
+    to.in(d.weight, a.weight, of_weights);
+    d.stride = a.stride;
+    to.in(d.grad_logits, a.grad_logits, a.layers * all);
+    to.inout(d.later, a.later, all);
+    to.inout(d.grad_x, a.grad_x, all * a.width);
+    to.inout(d.sums, a.sums, static_cast<long long>(route_parts) * a.layers * a.width);
+    to.inout(d.grad_weight, a.grad_weight, of_weights);
+    d.grad_stride = a.grad_stride;
+    cuda::route_version_backward(d, nullptr);
 }
 void select(const sdepth::SelectArgs<exact>& a, bool portable) {
     device_call to;

@@ -280,6 +280,56 @@ struct router_problem {
 
 }  // namespace
 
+TEST_CASE("routers' gradients gathered by version of a row are those of each router for itself", "[route]") {
+    constexpr int layers = 5, width = 6, length = 9, stride = 8;
+    const std::vector<int> live{9, 0, 7};
+    const sdepth::batch_rows rows{3, {length, live.data()}};
+    constexpr long long all = 3 * length;
+    sdepth::host<double> host(2);
+    const std::vector<double> w = samples<double>(layers * stride, 1), g = samples<double>(layers * all, 2);
+    std::vector<std::vector<double>> x(layers + 1,
+                                       samples<double>(all * width, 3));  // before each layer, and at the end
+    std::vector<std::vector<int>> ids(layers, std::vector<int>(3 * 3, 0));
+    const std::vector<int> chosen{3, 0, 2};
+    for (int l = 0; l < layers; ++l) {
+        x[l + 1] = x[l];
+        for (int b = 0; b < 3; ++b)
+            for (int j = 0; j < chosen[b]; ++j) {
+                const int row = ids[l][3 * b + j] = (2 * l + 1) % 3 + 2 * j;
+                for (int c = 0; c < width; ++c) x[l + 1][(b * length + row) * width + c] += l + 1;
+            }
+    }
+    std::vector<double> want_x = samples<double>(all * width, 4), want_w = samples<double>(layers * stride, 5);
+    std::vector<double> got_x = want_x, got_w = want_w, sums(layers * width, 0);
+    std::vector<int> later(all, 0);
+    for (int l = 0; l < layers; ++l)
+        host.route_logits_backward({{rows, width, x[l].data(), w.data() + l * stride, nullptr},
+                                    g.data() + l * all,
+                                    g.data() + l * all,
+                                    want_w.data() + l * stride,
+                                    want_x.data()});
+    for (int l = layers; l >= 0; --l) {
+        const bool end = l == 0;
+        host.route_version_backward({.rows = end ? rows : sdepth::batch_rows{3, {3, chosen.data()}},
+                                     .sequence = length,
+                                     .width = width,
+                                     .layers = layers,
+                                     .first = l,
+                                     .ids = end ? nullptr : ids[l - 1].data(),
+                                     .x = x[l].data(),
+                                     .weight = w.data(),
+                                     .stride = stride,
+                                     .grad_logits = g.data(),
+                                     .later = later.data(),
+                                     .grad_x = got_x.data(),
+                                     .sums = sums.data(),
+                                     .grad_weight = got_w.data(),
+                                     .grad_stride = stride});
+    }
+    CHECK(distance(got_x, want_x) <= 1e-12);
+    CHECK(distance(got_w, want_w) <= 1e-12);
+}
+
 TEST_CASE("route_logits: slopes, one for w and one for x", "[route]") {
     const std::vector<int> live{3, 0, 4};
     const sdepth::batch_rows rows{3, {4, live.data()}};

@@ -20,6 +20,9 @@ struct typed_backend {
     using memory = host_memory;
 
     memory allocate(std::size_t bytes) { return memory(bytes); }
+    struct range {
+        explicit range(const std::string&) {}
+    };
     template <class Key>
     struct recording {};
     template <class Key, class F>
@@ -30,6 +33,7 @@ struct typed_backend {
     static constexpr int muon_together = 2;
     static constexpr long long workspace_bytes(const Dims&, const Run&) { return 0; }
     void use_workspace(void*) {}
+    void join() {}
     void zero(void*, std::size_t) {}
     void copy(void*, const void*, std::size_t) {}
     void to_device(void*, const void*, std::size_t) {}
@@ -104,6 +108,8 @@ struct typed_backend {
     void cache(const CacheArgs<P>&) {}
     void track_cut(const TrackCutArgs<P>&) {}
     void squares(const SquaresArgs<P>&) {}
+    static constexpr int route_parts = 2;
+    void route_version_backward(const RouteVersionBackwardArgs<P>&) {}
     void initialise(const InitialArgs<P>&) {}
     void begin_update(const BeginUpdateArgs&) {}
     void adamw(const AdamwArgs<P>&) {}

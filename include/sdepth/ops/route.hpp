@@ -29,6 +29,35 @@ struct RouteLogitsBackwardArgs {
     typename P::activation* grad_x = nullptr;        // [N, d], added to; null: only w gets a gradient
 };
 
+/// Gradients that the routers of a run of sparse layers leave at one version of some rows. Between two layers that
+/// choose it a row does not change, so that all routers from the one to the other read the same numbers, and their
+/// gradients reach them together:
+///
+///     for each row i of ids and each layer j of first ... n - 1 - later[i]:  grad_x_i += g_ij w_j,  sums_j += g_ij x_i
+///
+/// and then later[i] = n - first. Called once for each layer of the run, from the last to the first, with the rows that
+/// it chose as they stand after it, and at the end for all rows as they stand before the run, where the sums, zero at
+/// the start, are added to the gradients of the weights.
+template <class P>
+struct RouteVersionBackwardArgs {
+    batch_rows rows;   // of ids
+    int sequence = 0;  // L
+    int width = 0;     // d
+    int layers = 0;    // of the run, n
+    int first = 0;     // first layer that reads this version
+
+    const int* ids = nullptr;                    // [B, rows.each.capacity]; null: every row, and the run is at its end
+    const typename P::activation* x = nullptr;   // [B, L, d]
+    const typename P::master* weight = nullptr;  // [d] of the run's first layer,
+    long long stride = 0;                        // numbers from there to the next layer's
+    const typename P::sum* grad_logits = nullptr;  // [n, B, L]
+    int* later = nullptr;                          // [B, L], layers that read later versions; zero at the start
+    typename P::activation* grad_x = nullptr;      // [B, L, d], added to
+    typename P::sum* sums = nullptr;               // [Backend::route_parts, n, d]
+    typename P::gradient* grad_weight = nullptr;   // [d] of the run's first layer, added to at the end,
+    long long grad_stride = 0;                     // numbers from there to the next layer's
+};
+
 /// How rows are chosen.
 enum class selection_rule {
     top,       ///< the ceil(n / K) largest v of each group; ties to the lower position (training)

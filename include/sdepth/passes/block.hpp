@@ -64,14 +64,17 @@ struct block_pass<Block<Mixer, Ffn, P>> {
         }
     }();
 
-    /// From forward to backward. A full replay keeps x only, a selective one all but the hidden rows: the rest then
-    /// comes from carvers of memory that all layers share.
+    /// From forward to backward. A full replay keeps x only, a selective one all but the normed inputs and the hidden
+    /// rows: the rest then comes from carvers of memory that all layers share.
     template <class B>
     struct saved {
         using activation = typename B::precision::activation;
         activation* x = nullptr;  // [rows, d], input of the block
         activation* a = nullptr;  // [rows, d], branch of the mixer
         activation* f = nullptr;  // [rows, d], branch of the feed-forward part
+        activation* u = nullptr;  // [rows, d], x + a
+        activation* y = nullptr;  // [rows, d], normed input of the mixer
+        activation* z = nullptr;  // [rows, d], normed input of the feed-forward part
         typename B::precision::sum* rstd_a = nullptr;
         typename B::precision::sum* rstd_f = nullptr;
         activation* a_raw = nullptr;  // post-norm: a before its norm
@@ -86,11 +89,14 @@ struct block_pass<Block<Mixer, Ffn, P>> {
             if (has_mixer) {
                 take(a, rows * d.width);
                 take(rstd_a, rows);
+                if (pre) hidden(y, rows * d.width);
+                if (has_ffn) hidden(u, rows * d.width);
                 if (!pre) take(a_raw, rows * d.width);
             }
             if (has_ffn) {
                 take(f, rows * d.width);
                 take(rstd_f, rows);
+                if (pre) hidden(z, rows * d.width);
                 if (!pre) take(f_raw, rows * d.width);
             }
             mixer.carve(take, d, e, full_keys);
@@ -102,19 +108,17 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     template <class B>
     struct scratch {
         using activation = typename B::precision::activation;
-        activation* u = nullptr;       // [rows, d], x + a
-        activation* y = nullptr;       // [rows, d], a normed input
-        activation* grad_y = nullptr;  // [rows, d]
-        activation* key_y = nullptr;   // [all rows, d], normed keys' input; full keys only
+        activation* grad_y = nullptr;    // [rows, d]
+        activation* grad_raw = nullptr;  // [rows, d], post-norm: of a before its norm
+        activation* key_y = nullptr;     // [all rows, d], normed keys' input; full keys only
         activation* grad_key_y = nullptr;
         typename B::precision::sum* key_rstd = nullptr;
         typename mixer_pass<Mixer>::template scratch<B> mixer;
         typename ffn_pass<Ffn>::template scratch<B> ffn;
 
         constexpr void carve(carver& take, const Dims& d, const extents& e, bool full_keys) {
-            take(u, e.own_rows() * d.width);
-            take(y, e.own_rows() * d.width);
             take(grad_y, e.own_rows() * d.width);
+            if (!pre) take(grad_raw, e.own_rows() * d.width);
             if (full_keys) {
                 take(key_y, e.all_rows() * d.width);
                 take(grad_key_y, e.all_rows() * d.width);
@@ -139,24 +143,26 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                         const typename B::precision::activation* all_x, [[maybe_unused]] const state<B>& kept,
                         const saved<B>& s, const scratch<B>& t, const ffn_step& step) {
         if constexpr (has_mixer) {
+            make_mixer_input(backend, d, w, in.rows, s);
             mixer_input(backend, d, w, in, all_x, s, t);
             mixer_pass<Mixer>::forward(backend, d, w, in, kept, s.mixer, pre ? s.a : s.a_raw);
             if constexpr (!pre) backend.rms_norm(norm(d, w, mixer_norm<View>, in.rows, s.a_raw, s.a, s.rstd_a));
         }
         if constexpr (has_ffn) {
-            const auto* y = ffn_input(backend, d, w, in.rows, s, t);
+            const auto* y = make_ffn_input(backend, d, w, in.rows, s);
             if constexpr (writes_ffn_slot) mixer_part::write_ffn_slot(backend, d, w, in, y, s.mixer);
             ffn_pass<Ffn>::forward(backend, d, w, in.rows, y, s.ffn, t.ffn, pre ? s.f : s.f_raw, step);
             if constexpr (!pre) backend.rms_norm(norm(d, w, ffn_norm<View>, in.rows, s.f_raw, s.f, s.rstd_f));
         }
     }
 
-    /// The hidden rows of the feed-forward part again: a selective replay.
+    /// The normed inputs and the hidden rows of the feed-forward part again: a selective replay.
     template <class B, class View>
-    static void replay_ffn(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s,
-                           const scratch<B>& t) {
+    static void replay_cheap(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s,
+                             const scratch<B>& t) {
+        if constexpr (has_mixer) make_mixer_input(backend, d, w, rows, s);
         if constexpr (has_ffn) {
-            const auto* y = ffn_input(backend, d, w, rows, s, t);
+            const auto* y = make_ffn_input(backend, d, w, rows, s);
             ffn_pass<Ffn>::hidden(backend, d, w, rows, y, s.ffn, t.ffn);
         }
     }
@@ -184,15 +190,16 @@ struct block_pass<Block<Mixer, Ffn, P>> {
             backend.add({.rows = rows, .width = static_cast<int>(d.width), .x = sum, .a = a, .sum = sum});
         };
         if constexpr (has_ffn) {
-            const auto* y = ffn_input(backend, d, w, in.rows, s, t);
+            const auto* y = ffn_input(s);
             if constexpr (pre) {
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, grad_f, t.grad_y, step);
                 if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, t.grad_y);
-                norm_back(ffn_norm<View>, in.rows, has_mixer ? t.u : s.x, s.rstd_f, t.grad_y, grad_x, false);
+                norm_back(ffn_norm<View>, in.rows, has_mixer ? s.u : s.x, s.rstd_f, t.grad_y, grad_x, false);
             } else {
                 norm_back(ffn_norm<View>, in.rows, s.f_raw, s.rstd_f, grad_f, t.grad_y, false);
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, t.grad_y, grad_x, step);
                 if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, grad_x);
+                backend.join();  // grad_y is used again
             }
             // grad_x now holds what reaches u = x + a, that is both x and a.
             if constexpr (has_mixer) add(in.rows, grad_a, grad_x);
@@ -207,10 +214,9 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                     norm_back(mixer_norm<View>, in.key_rows, all_x, t.key_rstd, t.grad_key_y, grad_all, true);
                 }
             } else {
-                auto* grad_raw = t.u;
-                norm_back(mixer_norm<View>, in.rows, s.a_raw, s.rstd_a, grad_a, grad_raw, false);
+                norm_back(mixer_norm<View>, in.rows, s.a_raw, s.rstd_a, grad_a, t.grad_raw, false);
                 auto* grad = has_ffn ? t.grad_y : grad_x;
-                mixer_pass<Mixer>::backward(backend, d, w, in, s.mixer, t.mixer, grad_raw, grad, grad_keys);
+                mixer_pass<Mixer>::backward(backend, d, w, in, s.mixer, t.mixer, t.grad_raw, grad, grad_keys);
                 if constexpr (has_ffn) add(in.rows, grad_x, grad);
                 if (all_x != nullptr) add(in.key_rows, grad_all, t.grad_key_y);
             }
@@ -237,38 +243,38 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                                                      .rstd = rstd};
     }
 
-    // Sets what the mixer reads: normed rows, or the rows themselves with post-norm.
+    // The normed input of the mixer; with post-norm it reads x as it is.
+    template <class B, class View>
+    static void make_mixer_input(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s) {
+        if constexpr (pre) backend.rms_norm(norm(d, w, mixer_norm<View>, rows, s.x, s.y, s.rstd_a));
+    }
+    // Sets what the mixer reads. Rows that only give keys are normed again each time.
     template <class B, class View>
     static void mixer_input(B& backend, const Dims& d, const View& w, mixer_rows<B>& in,
                             const typename B::precision::activation* all_x, const saved<B>& s, const scratch<B>& t) {
-        in.x = s.x;
-        in.key_x = all_x != nullptr ? all_x : s.x;
+        in.x = pre ? s.y : s.x;
+        in.key_x = all_x != nullptr ? all_x : in.x;
         if constexpr (pre) {
-            backend.rms_norm(norm(d, w, mixer_norm<View>, in.rows, s.x, t.y, s.rstd_a));
-            if (all_x != nullptr) {
-                backend.rms_norm(norm(d, w, mixer_norm<View>, in.key_rows, all_x, t.key_y, t.key_rstd));
-            }
-            in.x = t.y;
-            in.key_x = all_x != nullptr ? t.key_y : t.y;
+            if (all_x == nullptr) return;
+            backend.rms_norm(norm(d, w, mixer_norm<View>, in.key_rows, all_x, t.key_y, t.key_rstd));
+            in.key_x = t.key_y;
         }
     }
 
-    // What the feed-forward part reads: u = x + a, normed with pre-norm. Leaves u in t.u.
+    // What the feed-forward part reads: u = x + a, normed with pre-norm.
+    template <class B>
+    static const typename B::precision::activation* ffn_input(const saved<B>& s) {
+        if constexpr (pre) return s.z;
+        return has_mixer ? s.u : s.x;
+    }
     template <class B, class View>
-    static const typename B::precision::activation* ffn_input(B& backend, const Dims& d, const View& w,
-                                                              const batch_rows& rows, const saved<B>& s,
-                                                              const scratch<B>& t) {
-        const auto* u = s.x;
+    static const typename B::precision::activation* make_ffn_input(B& backend, const Dims& d, const View& w,
+                                                                   const batch_rows& rows, const saved<B>& s) {
         if constexpr (has_mixer) {
-            backend.add({.rows = rows, .width = static_cast<int>(d.width), .x = s.x, .a = s.a, .sum = t.u});
-            u = t.u;
+            backend.add({.rows = rows, .width = static_cast<int>(d.width), .x = s.x, .a = s.a, .sum = s.u});
         }
-        if constexpr (pre) {
-            backend.rms_norm(norm(d, w, ffn_norm<View>, rows, u, t.y, s.rstd_f));
-            return t.y;
-        } else {
-            return u;
-        }
+        if constexpr (pre) backend.rms_norm(norm(d, w, ffn_norm<View>, rows, has_mixer ? s.u : s.x, s.z, s.rstd_f));
+        return ffn_input(s);
     }
 };
 

@@ -57,27 +57,27 @@ struct ffn_pass<SwiGLU<P>> {
         using activation = typename B::precision::activation;
         activation* gate = nullptr;  // [rows, F]
         activation* up = nullptr;    // [rows, F]
+        activation* act = nullptr;   // [rows, F]
 
         constexpr void carve(carver&, carver& hidden, const Dims& d, const extents& e) {
             hidden(gate, e.own_rows() * d.ffn);
             hidden(up, e.own_rows() * d.ffn);
+            hidden(act, e.own_rows() * d.ffn);
         }
     };
     template <class B>
     struct scratch {
         using activation = typename B::precision::activation;
-        activation* act = nullptr;        // [rows, F]
         activation* grad_gate = nullptr;  // [rows, F]
         activation* grad_up = nullptr;    // [rows, F], first the gradient of act
 
         constexpr void carve(carver& take, const Dims& d, const extents& e) {
-            take(act, e.own_rows() * d.ffn);
             take(grad_gate, e.own_rows() * d.ffn);
             take(grad_up, e.own_rows() * d.ffn);
         }
     };
 
-    /// Hidden rows only: what a selective replay repeats.
+    /// The hidden rows: what a selective replay repeats.
     template <class B, class View>
     static void hidden(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                        const typename B::precision::activation* x, const saved<B>& s, const scratch<B>&) {
@@ -86,6 +86,7 @@ struct ffn_pass<SwiGLU<P>> {
                                              View::at("mlp.gate_proj.bias"), s.gate));
         backend.linear(detail::ffn_linear<T>(rows, d.width, d.ffn, x, w, View::at("mlp.up_proj.weight"),
                                              View::at("mlp.up_proj.bias"), s.up));
+        backend.swiglu(middle<T>(d, rows, s, s.act));
     }
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
@@ -93,8 +94,7 @@ struct ffn_pass<SwiGLU<P>> {
                         typename B::precision::activation* f, const ffn_step&) {
         using T = typename B::precision;
         hidden(backend, d, w, rows, x, s, t);
-        backend.swiglu(middle<T>(d, rows, s, t.act));
-        backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
+        backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, s.act, w, View::at("mlp.down_proj.weight"),
                                              View::at("mlp.down_proj.bias"), f));
     }
     /// @param grad_x  [rows, d], overwritten
@@ -104,9 +104,8 @@ struct ffn_pass<SwiGLU<P>> {
                          const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x,
                          const ffn_step&) {
         using T = typename B::precision;
-        backend.swiglu(middle<T>(d, rows, s, t.act));  // again, instead of keeping it
         backend.linear_backward(
-            {.forward = detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
+            {.forward = detail::ffn_linear<T>(rows, d.ffn, d.width, s.act, w, View::at("mlp.down_proj.weight"),
                                               View::at("mlp.down_proj.bias"), nullptr),
              .grad_y = grad_f,
              .grad_x = t.grad_up,
@@ -142,22 +141,20 @@ struct ffn_pass<MLP<A, P>> {
 
     template <class B>
     struct saved {
-        typename B::precision::activation* up = nullptr;  // [rows, F]
+        typename B::precision::activation* up = nullptr;   // [rows, F]
+        typename B::precision::activation* act = nullptr;  // [rows, F]
 
         constexpr void carve(carver&, carver& hidden, const Dims& d, const extents& e) {
             hidden(up, e.own_rows() * d.ffn);
+            hidden(act, e.own_rows() * d.ffn);
         }
     };
     template <class B>
     struct scratch {
         using activation = typename B::precision::activation;
-        activation* act = nullptr;   // [rows, F]
         activation* grad = nullptr;  // [rows, F]
 
-        constexpr void carve(carver& take, const Dims& d, const extents& e) {
-            take(act, e.own_rows() * d.ffn);
-            take(grad, e.own_rows() * d.ffn);
-        }
+        constexpr void carve(carver& take, const Dims& d, const extents& e) { take(grad, e.own_rows() * d.ffn); }
     };
 
     template <class B, class View>
@@ -166,6 +163,7 @@ struct ffn_pass<MLP<A, P>> {
         using T = typename B::precision;
         backend.linear(detail::ffn_linear<T>(rows, d.width, d.ffn, x, w, View::at("mlp.up_proj.weight"),
                                              View::at("mlp.up_proj.bias"), s.up));
+        backend.activation(middle<T>(d, rows, s, s.act));
     }
     template <class B, class View>
     static void forward(B& backend, const Dims& d, const View& w, const batch_rows& rows,
@@ -173,8 +171,7 @@ struct ffn_pass<MLP<A, P>> {
                         typename B::precision::activation* f, const ffn_step&) {
         using T = typename B::precision;
         hidden(backend, d, w, rows, x, s, t);
-        backend.activation(middle<T>(d, rows, s, t.act));
-        backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
+        backend.linear(detail::ffn_linear<T>(rows, d.ffn, d.width, s.act, w, View::at("mlp.down_proj.weight"),
                                              View::at("mlp.down_proj.bias"), f));
     }
     template <class B, class View>
@@ -183,9 +180,8 @@ struct ffn_pass<MLP<A, P>> {
                          const typename B::precision::activation* grad_f, typename B::precision::activation* grad_x,
                          const ffn_step&) {
         using T = typename B::precision;
-        backend.activation(middle<T>(d, rows, s, t.act));
         backend.linear_backward(
-            {.forward = detail::ffn_linear<T>(rows, d.ffn, d.width, t.act, w, View::at("mlp.down_proj.weight"),
+            {.forward = detail::ffn_linear<T>(rows, d.ffn, d.width, s.act, w, View::at("mlp.down_proj.weight"),
                                               View::at("mlp.down_proj.bias"), nullptr),
              .grad_y = grad_f,
              .grad_x = t.grad,

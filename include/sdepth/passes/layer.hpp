@@ -34,6 +34,18 @@ struct route_sums {
     long long* cut_groups = nullptr;  ///< number of them
 };
 
+/// What the backward passes of a run of sparse layers share where its routers' gradients are gathered by version of a
+/// row, see RouteVersionBackwardArgs.
+template <class B>
+struct run_routing {
+    typename B::precision::sum* grad_logits = nullptr;  ///< [layers, B, L]; null: each layer for itself
+    int* later = nullptr;                               ///< [B, L]
+    typename B::precision::sum* sums = nullptr;         ///< [Backend::route_parts, layers, d]
+    int layers = 0;
+    int layer = 0;         ///< which of them is at work
+    long long stride = 0;  ///< numbers of one layer's parameters
+};
+
 template <class L>
 struct layer_pass {
     using block = block_pass<L>;
@@ -135,6 +147,13 @@ constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
     const long long top = ceil_div(seq, pass::sparsity);
     const long long most = pass::policy.scope == selection_scope::document ? top + max_documents : top;
     return static_cast<int>(most < seq ? most : seq);
+}
+
+/// Whether the gradients of routers are gathered by version of a row in a run of `times` layers L: where more than one
+/// router reads a version, and one gradient goes to weights and rows.
+template <class L>
+constexpr bool gathers_versions(long long times) {
+    return layer_pass<L>::is_sparse && !layer_pass<L>::policy.detach && times > 1;
 }
 
 /// Whether the token-choice bias clears before layer L, the sparse layer of that index if it is one: at anchors, and
@@ -251,14 +270,18 @@ class layer_worker {
 
     /// Rewinds x to the layer's input and adds to the gradients of weights and residual stream.
     /// @param loss_scale  loss weight / (sparse layers * rows of the optimiser step)
-    void backward(recompute replay, double loss_scale, const route_sums& sums, ffn_step step) {
+    /// @param run         of a sparse layer in a run of several
+    void backward(recompute replay, double loss_scale, const route_sums& sums, ffn_step step,
+                  const run_routing<B>& run = {}) {
+        const bool gathers = pass::is_sparse && run.grad_logits != nullptr;
+        if (gathers) version_backward(run, rows_, ids_, run.layer + 1);
         backend_.scatter(stored(s_.block.x, st_.x, false));
         if (replay == recompute::full) {
             block::forward(backend_, dims, w_, mixer_in(), all_x(), {}, s_.block, t_.block, own(step, true));
         } else if (replay == recompute::selective) {
-            block::replay_ffn(backend_, dims, w_, rows_, s_.block, t_.block);
+            block::replay_cheap(backend_, dims, w_, rows_, s_.block, t_.block);
         }
-        auto* grad_gate = t_.grad_gate;
+        auto* grad_gate = gathers ? run.grad_logits + run.layer * st_.rows.capacity() : t_.grad_gate;
         if constexpr (pass::is_sparse) {
             if constexpr (policy.detach) {
                 backend_.route_loss(loss(sums.loss, loss_scale, t_.grad_loss));
@@ -277,7 +300,8 @@ class layer_worker {
                         pass::full_keys ? st_.grad_x : nullptr, own(step, true));
         backend_.scatter(stored(t_.grad_rows, st_.grad_x, true));
         if constexpr (pass::is_sparse) {
-            router_backward(grad_gate, st_.grad_x);
+            if (!gathers) router_backward(grad_gate, st_.grad_x);
+            if (gathers && run.layer == 0) version_backward(run, st_.rows, nullptr, 0);
             if constexpr (policy.detach) router_backward(t_.grad_loss, nullptr);
         }
     }
@@ -401,6 +425,24 @@ class layer_worker {
                 .ids = s_.ids,
                 .loss_sum = sum,
                 .grad_logits = grad};
+    }
+    void version_backward(const run_routing<B>& run, const batch_rows& rows, const int* ids, int first) {
+        backend_.route_version_backward({.rows = rows,
+                                         .sequence = st_.rows.each.capacity,
+                                         .width = width,
+                                         .layers = run.layers,
+                                         .first = first,
+                                         .ids = ids,
+                                         .x = st_.x,
+                                         .weight = w_.master(View::at("router.weight")) - run.layer * run.stride,
+                                         .stride = run.stride,
+                                         .grad_logits = run.grad_logits,
+                                         .later = run.later,
+                                         .grad_x = st_.grad_x,
+                                         .sums = run.sums,
+                                         .grad_weight = w_.gradient(View::at("router.weight")) +
+                                                        run.layer * run.stride,  // they lie in reverse order
+                                         .grad_stride = -run.stride});
     }
     void router_backward(const typename T::sum* grad_logits, typename T::activation* grad_x) {
         backend_.route_logits_backward({.forward = logits(),

@@ -8,9 +8,12 @@
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <string>
 
 #include "sdepth/dims.hpp"
 #include "sdepth/kernels/cuda/attention.cuh"
@@ -26,6 +29,7 @@
 #include "sdepth/kernels/cuda/products.cuh"
 #include "sdepth/kernels/cuda/rotary.cuh"
 #include "sdepth/kernels/cuda/route.cuh"
+#include "sdepth/kernels/cuda/route_version.cuh"
 #include "sdepth/kernels/cuda/select.cuh"
 #include "sdepth/kernels/cuda/update.cuh"
 #include "sdepth/precision.hpp"
@@ -39,6 +43,7 @@ using cuda_precision = precision<__nv_bfloat16, float, float, __nv_bfloat16, flo
 struct cuda_settings {
     int device = 0;
     bool graphs = true;  ///< repeated steps are recorded and replayed; false: each operation is started by itself
+    bool aside = true;   ///< gradients of weights over few rows are summed beside what follows
 };
 
 /// The backend.
@@ -50,35 +55,66 @@ class cuda {
     using memory = on_cuda::device_memory;
     template <class Key>
     using recording = on_cuda::recording<Key>;
+    /// A named stretch of operations, as profilers show it (NVTX) where operations are started one by one.
+    class range {
+      public:
+        explicit range(const std::string& name) { nvtxRangePushA(name.c_str()); }
+        ~range() { nvtxRangePop(); }
+        range(const range&) = delete;
+        range& operator=(const range&) = delete;
+    };
 
     /// Rows of logits that exist at a time.
     static constexpr long long logit_rows = 4096;
+    /// Sums of route_version_backward.
+    static constexpr int route_parts = on_cuda::route_parts;
     /// Matrices that Muon works on at the same time.
     static constexpr int muon_together = 8;
 
     /// Bytes that operations need beside their arguments, in a model of sizes `d` in run `r`.
     static constexpr long long workspace_bytes(const Dims& d, const Run& r) {
-        return static_cast<long long>(on_cuda::products::workspace_bytes + scratch_bytes(d, r));
+        return static_cast<long long>(2 * on_cuda::products::workspace_bytes + scratch_bytes(d, r));
     }
 
     explicit cuda(cuda_settings settings = {}) : settings_(settings) {
         on_cuda::check(cudaSetDevice(settings.device), "device");
-        on_cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+        int least = 0, most = 0;
+        on_cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "stream");
+        on_cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "stream");
+        on_cuda::check(cudaStreamCreateWithPriority(&aside_, cudaStreamNonBlocking, least), "stream");
+        for (cudaEvent_t* e : {&fork_, &joined_})
+            on_cuda::check(cudaEventCreateWithFlags(e, cudaEventDisableTiming), "event");
     }
-    ~cuda() { cudaStreamDestroy(stream_); }
+    ~cuda() {
+        for (const cudaEvent_t e : {fork_, joined_}) cudaEventDestroy(e);
+        for (const cudaStream_t s : {stream_, aside_}) cudaStreamDestroy(s);
+    }
     cuda(const cuda&) = delete;
     cuda& operator=(const cuda&) = delete;
 
     cudaStream_t stream() const { return stream_; }
     /// Sets the workspace of the operations that follow: `workspace_bytes`, 256-byte aligned.
     void use_workspace(void* at) {
-        multiply_.use_workspace(at);
-        scratch_ = static_cast<std::byte*>(at) + on_cuda::products::workspace_bytes;
+        auto* const begin = static_cast<std::byte*>(at);
+        multiply_.use_workspace(begin);
+        multiply_aside_.use_workspace(begin + on_cuda::products::workspace_bytes);
+        scratch_ = begin + 2 * on_cuda::products::workspace_bytes;
+    }
+    /// What follows may change whatever the operations so far read: waits, on the device, for those beside the stream.
+    void join() {
+        if (!forked_) return;
+        on_cuda::check(cudaEventRecord(joined_, aside_), "event");
+        on_cuda::check(cudaStreamWaitEvent(stream_, joined_), "event");
+        forked_ = false;
     }
     /// Runs `body`, or replays what it did when it was recorded with this key.
     template <class Key, class F>
     void repeat(recording<Key>& place, const Key& key, F body) {
-        settings_.graphs ? place.run(stream_, key, body) : body();
+        const auto whole = [&] {
+            body();
+            join();
+        };
+        settings_.graphs ? place.run(stream_, key, whole) : whole();
     }
     /// Waits for everything so far.
     void wait() { on_cuda::check(cudaStreamSynchronize(stream_), "GPU"); }
@@ -96,7 +132,17 @@ class cuda {
 
     void linear(const LinearArgs<precision>& a) { on_cuda::linear(a, multiply_, stream_); }
     void linear_backward(const LinearBackwardArgs<precision>& a) {
-        on_cuda::linear_backward(a, multiply_, scratch_, stream_);
+        on_cuda::linear_backward_clear(a, stream_);
+        if (settings_.aside && a.forward.rows.capacity() <= rows_aside) {
+            // Nobody waits for these gradients before the update, and over few rows they leave most of the device idle.
+            on_cuda::check(cudaEventRecord(fork_, stream_), "event");
+            on_cuda::check(cudaStreamWaitEvent(aside_, fork_), "event");
+            on_cuda::linear_backward_weight(a, multiply_aside_, aside_);
+            forked_ = true;
+        } else {
+            on_cuda::linear_backward_weight(a, multiply_, stream_);
+        }
+        on_cuda::linear_backward_rows(a, multiply_, scratch_, stream_);
     }
 
     void rms_norm(const RmsNormArgs<precision>& a) { on_cuda::rms_norm(a, stream_); }
@@ -129,6 +175,9 @@ class cuda {
     void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
         on_cuda::route_logits_backward(a, scratch_, stream_);
     }
+    void route_version_backward(const RouteVersionBackwardArgs<precision>& a) {
+        on_cuda::route_version_backward(a, stream_);
+    }
     void select(const SelectArgs<precision>& a) { on_cuda::select<Arch>(a, scratch_, stream_); }
     void visibility(const VisibilityArgs& a) { on_cuda::visibility(a, stream_); }
     void scatter_residual(const ScatterResidualArgs<precision>& a) { on_cuda::scatter_residual(a, stream_); }
@@ -147,6 +196,8 @@ class cuda {
     void muon(const MuonArgs<precision>& a) { on_cuda::muon(a, multiply_, stream_); }
 
   private:
+    static constexpr long long rows_aside = 8192;
+
     static constexpr std::size_t scratch_bytes(const Dims& d, const Run& r) {
         const long long rows = r.batch * r.seq;
         const auto heads = static_cast<int>(d.heads), head_dim = static_cast<int>(d.head_dim);
@@ -174,7 +225,10 @@ class cuda {
     cuda_settings settings_;
     cudaStream_t stream_ = nullptr;
     on_cuda::uploads upload_;
-    on_cuda::products multiply_{nullptr};
+    on_cuda::products multiply_{nullptr}, multiply_aside_{nullptr};
+    cudaStream_t aside_ = nullptr;
+    cudaEvent_t fork_ = nullptr, joined_ = nullptr;
+    bool forked_ = false;
     std::byte* scratch_ = nullptr;
 };
 

@@ -74,14 +74,19 @@ void linear(const LinearArgs<P>& a, products& multiply, cudaStream_t stream) {
 
 constexpr std::size_t linear_backward_scratch(int outputs) { return column_sums_scratch(outputs); }
 
-/// See LinearBackwardArgs. Dead rows of grad_y and x become zero, grad_x there as well.
+/// First: dead rows of grad_y and x become zero, for products sum over all rows.
 template <class P>
-void linear_backward(const LinearBackwardArgs<P>& g, products& multiply, void* scratch, cudaStream_t stream) {
+void linear_backward_clear(const LinearBackwardArgs<P>& g, cudaStream_t stream) {
+    using activation = typename P::activation;
+    clear_dead_rows(g.forward.rows, g.forward.outputs, const_cast<activation*>(g.grad_y), stream);
+    clear_dead_rows(g.forward.rows, g.forward.inputs, const_cast<activation*>(g.forward.x), stream);
+}
+
+/// Then grad_x and grad_bias of LinearBackwardArgs; grad_x is zero in dead rows.
+template <class P>
+void linear_backward_rows(const LinearBackwardArgs<P>& g, products& multiply, void* scratch, cudaStream_t stream) {
     const LinearArgs<P>& a = g.forward;
     const int rows = static_cast<int>(a.rows.capacity());
-    using activation = typename P::activation;
-    clear_dead_rows(a.rows, a.outputs, const_cast<activation*>(g.grad_y), stream);
-    clear_dead_rows(a.rows, a.inputs, const_cast<activation*>(a.x), stream);
     if (g.grad_x != nullptr)
         multiply({.m = rows,
                   .n = a.inputs,
@@ -93,9 +98,21 @@ void linear_backward(const LinearBackwardArgs<P>& g, products& multiply, void* s
                   .c_stride = a.inputs,
                   .beta = g.adds_to_grad_x ? 1.f : 0.f},
                  g.grad_x, stream);
+    if (g.grad_bias == nullptr) return;
+    auto* partial = static_cast<float*>(scratch);
+    const dim3 grid(detail::blocks_of(a.outputs, 32), column_sum_blocks);
+    detail::column_sums_kernel<<<grid, 256, 0, stream>>>(a.rows, a.outputs, g.grad_y, partial);
+    check(cudaGetLastError(), "linear_backward");
+    add_columns(partial, column_sum_blocks, a.outputs, g.grad_bias, "linear_backward", stream);
+}
+
+/// And grad_weight of LinearBackwardArgs.
+template <class P>
+void linear_backward_weight(const LinearBackwardArgs<P>& g, products& multiply, cudaStream_t stream) {
+    const LinearArgs<P>& a = g.forward;
     multiply({.m = a.outputs,
               .n = a.inputs,
-              .k = rows,
+              .k = static_cast<int>(a.rows.capacity()),
               .a_transposed = true,
               .a = g.grad_y,
               .b = a.x,
@@ -104,12 +121,6 @@ void linear_backward(const LinearBackwardArgs<P>& g, products& multiply, void* s
               .c_stride = a.inputs,
               .beta = 1},
              g.grad_weight, stream);
-    if (g.grad_bias == nullptr) return;
-    auto* partial = static_cast<float*>(scratch);
-    const dim3 grid(detail::blocks_of(a.outputs, 32), column_sum_blocks);
-    detail::column_sums_kernel<<<grid, 256, 0, stream>>>(a.rows, a.outputs, g.grad_y, partial);
-    check(cudaGetLastError(), "linear_backward");
-    add_columns(partial, column_sum_blocks, a.outputs, g.grad_bias, "linear_backward", stream);
 }
 
 }  // namespace sdepth::inline v0::on_cuda

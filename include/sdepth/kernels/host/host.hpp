@@ -69,11 +69,16 @@ class host {
   public:
     using precision = uniform_precision<T>;
     using memory = host_memory;
+    /// A named stretch of operations, for profilers of backends that have one.
+    struct range {
+        explicit range(const std::string&) {}
+    };
     /// A repeated part of a program; nothing is kept of it here.
     template <class Key>
     struct recording {};
 
     static constexpr long long logit_rows = 1024;  ///< that exist at a time
+    static constexpr int route_parts = 1;          ///< sums of route_version_backward
     static constexpr int muon_together = 1;        ///< matrices that muon works on at the same time
 
     /// `threads` = 0: one per core. Throws sdepth::error where the machine's OpenBLAS fails its check.
@@ -85,6 +90,8 @@ class host {
     /// Operations take what they need beside their arguments from the heap.
     static constexpr long long workspace_bytes(const Dims&, const Run&) { return 0; }
     void use_workspace(void*) {}
+    /// Nothing runs beside what follows.
+    void join() {}
     /// Runs a body that does the same whenever its key is the same.
     template <class Key, class F>
     void repeat(recording<Key>&, const Key&, F body) {
@@ -194,6 +201,9 @@ class host {
     void route_logits(const RouteLogitsArgs<precision>& a) { on_host::route_logits<T>(team_, a); }
     void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
         on_host::route_logits_backward<T>(team_, a);
+    }
+    void route_version_backward(const RouteVersionBackwardArgs<precision>& a) {
+        on_host::route_version_backward<T>(team_, a);
     }
     void select(const SelectArgs<precision>& a) { on_host::select<T>(team_, a); }
     void visibility(const VisibilityArgs& a) { on_host::visibility(team_, a); }

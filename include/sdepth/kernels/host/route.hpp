@@ -36,6 +36,33 @@ void route_logits_backward(workers& team, const RouteLogitsBackwardArgs<uniform_
     });
 }
 
+/// See RouteVersionBackwardArgs; one part of sums.
+template <class T>
+void route_version_backward(workers& team, const RouteVersionBackwardArgs<uniform_precision<T>>& a) {
+    const auto place = [&](long long row) {
+        const long long start = row / a.rows.each.capacity * a.sequence;
+        return start + (a.ids == nullptr ? row % a.rows.each.capacity : a.ids[row]);
+    };
+    const long long all = static_cast<long long>(a.rows.batch) * a.sequence;
+    for_rows_with_sums(team, a.rows, a.layers * a.width, a.sums, [&](long long row, T* sums) {
+        const long long at = place(row);
+        const T* x = a.x + at * a.width;
+        T* grad_x = a.grad_x + at * a.width;
+        for (int j = a.first; j < a.layers - a.later[at]; ++j) {
+            const T g = a.grad_logits[j * all + at];
+            const T* w = a.weight + j * a.stride;
+            for (int c = 0; c < a.width; ++c) grad_x[c] += g * w[c];
+            for (int c = 0; c < a.width; ++c) sums[j * a.width + c] += g * x[c];
+        }
+    });
+    if (a.ids != nullptr) {
+        for_rows(team, a.rows, [&](long long row) { a.later[place(row)] = a.layers - a.first; });
+        return;
+    }
+    for (int j = 0; j < a.layers; ++j)
+        for (int c = 0; c < a.width; ++c) a.grad_weight[j * a.grad_stride + c] += a.sums[j * a.width + c];
+}
+
 namespace detail {
 
 // What one sequence adds to the tracked cut.
