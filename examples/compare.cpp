@@ -28,7 +28,7 @@ constexpr auto no_prefix = (sparse<4> * 4_c + dense) * 2_c;
 constexpr auto no_anchors = dense * 2_c + sparse<4, sparse_policy{.clear_every = 4}> * 8_c;
 constexpr auto printed_rule = dense * 2_c + (sparse<4, printed_policy> * 4_c + dense);
 
-constexpr Dims sizes{.width = 128, .head_dim = 32, .heads = 4, .kv_heads = 2, .ffn = 384, .vocab = 256};
+constexpr Dims sizes{.width = 128, .head_dim = 64, .heads = 2, .kv_heads = 1, .ffn = 384, .vocab = 256};
 constexpr Run run_sizes{.seq = 128, .batch = 8};
 using Reference = Model<dense4, sizes>;
 

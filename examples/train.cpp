@@ -13,11 +13,11 @@ using namespace sdepth::literals;
 
 // Two dense layers, four layers that each take a quarter of the tokens, a dense anchor: four layers a token.
 constexpr auto formula = dense * 2_c + (sparse<4> * 4_c + dense);
-using M = Model<formula, Dims{.width = 128, .head_dim = 32, .heads = 4, .kv_heads = 2, .ffn = 384, .vocab = 256}>;
+using M = Model<formula, Dims{.width = 128, .head_dim = 64, .heads = 2, .kv_heads = 1, .ffn = 384, .vocab = 256}>;
 constexpr Run run{.seq = 128, .batch = 8};
 
 static_assert(M::layers == 7);
-static_assert(counted<params<M>.total, 1'444'676>());
+static_assert(counted<params<M>.total, 1'445'124>());
 
 int main(int argc, char** argv) try {
     examples::train_options defaults;

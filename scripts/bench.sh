@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs the kernel benches on this machine's GPU beside their peers and merges the rows into bench/results/h200.json:
-#   bench.sh [PEERS]     PEERS (or the environment's PEERS): a folder with peer_attention.py, run by python3 with PyTorch
+#   bench.sh [PEERS]     PEERS (or the environment's PEERS): a folder with peer_attention.py and peer_train.py, run by
+#                        python3 with PyTorch
 # BUILD names a folder whose bench/kernels holds built programs (default: configured and built in build/bench).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +18,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
 ours=()
-for program in "$BUILD"/bench/kernels/sdepth_bench_*; do
+for program in "$BUILD"/bench/kernels/sdepth_bench_* "$BUILD"/bench/step/sdepth_bench_*; do
     [[ -x $program && ! -d $program ]] || continue
     name=$(basename "$program")
     "$program" | tee "$logs/$name"
@@ -27,7 +28,10 @@ peer_logs=()
 if [[ -n $peers ]]; then
     python3 -u "$peers/peer_attention.py" | tee "$logs/peers"
     python3 -u scripts/peer_operations.py | tee "$logs/peer_operations"
-    peer_logs=(--peers "$logs/peers" "$logs/peer_operations")
+    for pattern in dense mod a4k8 a3k16; do  # compiled, cuDNN attention, in a CUDA graph
+        python3 -u "$peers/peer_train.py" "556M:$pattern:1:32768:1:cudnn:1" | tee -a "$logs/peer_steps"
+    done
+    peer_logs=(--peers "$logs/peers" "$logs/peer_operations" "$logs/peer_steps")
 fi
 IFS=, read -r card driver <<<"$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
 python3 scripts/bench_merge.py bench/results/h200.json "$card" "${driver# }" "$(git rev-parse --short HEAD)" \

@@ -68,11 +68,12 @@ void print_model() {
     constexpr auto counts = sdepth::params<M>;
     constexpr double mib = 1024.0 * 1024.0;
     std::printf("%lld layers, %lld parameters, %.0f active a token\n", M::layers, counts.total, counts.active.value());
-    std::printf("memory %.1f MiB: parameters %.1f, batch %.1f, saved rows %.1f, scratch %.1f",
-                static_cast<double>(memory::peak_bytes) / mib, static_cast<double>(memory::parameter_bytes) / mib,
-                static_cast<double>(memory::batch_bytes) / mib, static_cast<double>(memory::saved_bytes) / mib,
-                static_cast<double>(memory::scratch_bytes) / mib);
-    if (memory::slot_bytes > 0) std::printf(", depth slots %.1f", static_cast<double>(memory::slot_bytes) / mib);
+    const auto in_mib = [](long long bytes) { return static_cast<double>(bytes) / mib; };
+    std::printf("memory %.1f MiB: parameters %.1f, batch %.1f, layers %.1f (saved %.1f, scratch %.1f), workspace %.1f",
+                in_mib(memory::peak_bytes), in_mib(memory::parameter_bytes), in_mib(memory::batch_bytes),
+                in_mib(memory::layer_region_bytes), in_mib(memory::saved_bytes), in_mib(memory::scratch_bytes),
+                in_mib(memory::workspace_bytes));
+    if (memory::slot_bytes > 0) std::printf(", depth slots %.1f", in_mib(memory::slot_bytes));
     std::printf("\n");
 }
 
