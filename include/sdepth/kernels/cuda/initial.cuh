@@ -2,6 +2,8 @@
 // First values of tensors, the bits of the host where they are drawn by random.hpp alone. Rank 5.
 #pragma once
 
+#include <algorithm>
+
 #include "sdepth/kernels/cuda/each_row.cuh"
 #include "sdepth/ops/initial.hpp"
 
