@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Depth attention of whole models against plain loops over single tokens; which slots there are, and what reading none
 // or all of them means.
+#include <limits>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "laws/moda_models.hpp"
@@ -233,6 +235,17 @@ TEST_CASE("a bound of all slots is no bound, bit for bit") {
                   plan<Qwen, host<double>, short_run>::slot_bytes == 0);
 }
 
+TEST_CASE("slots of decoding do not grow with the context") {
+    using Plain = Model<dense * 4_c, small>;
+    constexpr auto more_than_plain = []<long long Context>(std::integral_constant<long long, Context>) {
+        constexpr Run run{.seq = 2, .batch = 1, .context = Context};
+        return decoding_bytes<MoDA, host<double>, run> - decoding_bytes<Plain, host<double>, run>;
+    };
+    constexpr long long slots = more_than_plain(std::integral_constant<long long, 100>{});
+    static_assert(slots == more_than_plain(std::integral_constant<long long, 100'000>{}));
+    CHECK(slots > 2 * 6 * 2 * 2 * 4 * 8);  // two rows of six slots
+}
+
 TEST_CASE("hidden slots are not there: all of them leave attention alone, bit for bit") {
     using Plain = Model<dense * 4_c, small>;
     subject<MoDA, short_run> model(4);
@@ -311,4 +324,41 @@ TEST_CASE("depth attention: replays change no bit") {
     CHECK(gradients(all) == expected);
     CHECK(gradients(some) == expected);
     static_assert(plan<M, host<double>, full>::saved_bytes < plan<M, host<double>, short_run>::saved_bytes);
+}
+
+TEST_CASE("a depth branch of its own begins with attention to no key: no output, no weight") {
+    const auto nothing = []<class T>(T) {
+        host<T> backend(2);
+        std::vector<T> q(5 * 2 * 3, T{1}), k(2 * 3, T{1}), o(q.size(), T{7});
+        std::vector<attention_sum_t<T>> lse(5 * 2, 7);
+        backend.attention({.heads = 2,
+                           .kv_heads = 1,
+                           .head_dim = 3,
+                           .queries = {5, nullptr},
+                           .keys = {0, nullptr},
+                           .q = q.data(),
+                           .k = k.data(),
+                           .v = k.data(),
+                           .o = o.data(),
+                           .lse = lse.data()});
+        CHECK(o == std::vector<T>(o.size(), T{0}));
+        CHECK(std::all_of(lse.begin(), lse.end(), [](auto x) { return x == -std::numeric_limits<T>::infinity(); }));
+    };
+    nothing(1.0F);
+    nothing(1.0);
+}
+
+TEST_CASE("depth attention does not depend on the number of threads") {
+    const auto gradients = [](int threads) {
+        host<float> backend(threads);
+        pipeline<MoDASparse, host<float>, short_run> model(backend);
+        model.initialise(5);
+        const auto batch = random_batch::of<MoDASparse, short_run>(5, true);
+        model.accumulate(batch.view(true), batch.totals);
+        const float* g = model.parameters().gradients;
+        return std::vector<float>(g, g + tensor_table<MoDASparse>.elements);
+    };
+    const auto one = gradients(1);
+    CHECK(std::any_of(one.begin(), one.end(), [](float g) { return g != 0; }));
+    CHECK(gradients(3) == one);
 }
