@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Trains Dense, MoD, X-MoD and X-MoD's ablations under one budget and prints the table of held-out losses.
+// Trains Dense, MoD, X-MoD, X-MoD's ablations, experts and MoDA under one budget and prints the table of held-out
+// losses.
 //
 // Equal FLOPs: every model gets the `useful` training FLOPs of Dense at --steps, so cheaper models see more tokens,
 // which the column D/D_D states; equal tokens and equal time are the other two readings of "fair".
@@ -17,7 +18,8 @@ using namespace sdepth;
 using namespace sdepth::literals;
 using examples::budget;
 
-// Four active layers each; `no_anchors` clears its bias every four layers instead.
+// Four active layers each; `no_anchors` clears its bias every four layers instead. A token's experts are together as
+// wide as the dense feed-forward part, and the expert model has about the parameters of X-MoD.
 constexpr sparse_policy ungated{.gate = gate_form::none, .scale = false};
 constexpr auto dense4 = dense * 4_c;
 constexpr auto mod4 = dense + (mod<4> * 2_c + dense) * 2_c;
@@ -27,8 +29,11 @@ constexpr auto no_bias = dense * 2_c + (sparse<4, sparse_policy{.bias = false}> 
 constexpr auto no_prefix = (sparse<4> * 4_c + dense) * 2_c;
 constexpr auto no_anchors = dense * 2_c + sparse<4, sparse_policy{.clear_every = 4}> * 8_c;
 constexpr auto printed_rule = dense * 2_c + (sparse<4, printed_policy> * 4_c + dense);
+constexpr auto experts = moe<16, 6, steered_policy> * 4_c;
+constexpr auto depth_attention = moda * 3_c + moda_last;
 
-constexpr Dims sizes{.width = 128, .head_dim = 64, .heads = 2, .kv_heads = 1, .ffn = 384, .vocab = 256};
+constexpr Dims sizes{
+    .width = 128, .head_dim = 64, .heads = 2, .kv_heads = 1, .ffn = 384, .expert_ffn = 384 / (6 + 2), .vocab = 256};
 constexpr Run run_sizes{.seq = 128, .batch = 8};
 using Reference = Model<dense4, sizes>;
 
@@ -69,7 +74,9 @@ int main(int argc, char** argv) try {
                      measure<Model<no_gate, sizes>>("  no gate or scale", text, r),
                      measure<Model<no_bias, sizes>>("  no bias", text, r),
                      measure<Model<no_prefix, sizes>>("  no prefix", text, r),
-                     measure<Model<no_anchors, sizes>>("  no anchors", text, r)});
+                     measure<Model<no_anchors, sizes>>("  no anchors", text, r),
+                     measure<Model<experts, sizes>>("MoE 6 of 16, 2 shared", text, r),
+                     measure<Model<depth_attention, sizes>>("MoDA", text, r)});
 } catch (const sdepth::error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
