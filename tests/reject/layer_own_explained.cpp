@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A rule of a user's layer in the layer's own words.
+// own text: the layer's
 // expect: pool: the width must be a multiple of the pool
 // numbers: explain 2 64 7
 #include "formula.hpp"

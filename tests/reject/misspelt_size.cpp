@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A misspelt size: designated initialisers make it one error, which names it.
+// own text: the compiler's
 // expect: hidden_dim
 #include "formula.hpp"
 

@@ -7,10 +7,12 @@ A case holds two programs, the rejected one and its accepted twin:
     // expect: <regular expression>      in the compiler's output; one or more lines
     // numbers: rule 6 10 768            the offending numbers, in this order behind the rule's name (the function that
                                          asserts) on one line of the output
+    // own text                          the error's text is not the library's: the compiler's, or a user's layer's
     #ifdef TWIN
     ...                                  must compile without a warning
     #else
-    ...                                  must end with a nonzero code, exactly one error, and the expected text
+    ...                                  must end with a nonzero code, exactly one error, whose text starts with
+                                         `sdepth:`, and the expected text
     #endif
 
 Exit code: 0 all well, 1 a case failed, 2 a case is malformed (nothing to compile, nothing expected), 4 no such compiler.
@@ -26,6 +28,9 @@ import tempfile
 # `file:3:4: error:` (g++, clang++), `file(3): error #20012-D:` (nvcc), `ptxas fatal :`. Echoed source starts with a blank.
 ERROR = re.compile(r"^(?:\S.*)?\b(?:fatal )?error(?: #[\w-]+)?\s*:", re.MULTILINE)
 WARNING = re.compile(r"^(?:\S.*)?\bwarning(?: #[\w-]+)?\s*:", re.MULTILINE)
+# Behind `error: static assertion failed: ` (g++), or quoted behind the requirement (clang++) or `with` (nvcc).
+LIBRARY_TEXT = re.compile(r"\bstatic[_ ]assert(?:ion)? failed(?:: | with \"|.* \")sdepth: ")
+OWN_TEXT = re.compile(r"^// own text\b", re.MULTILINE)
 LINE_MARKER = re.compile(r'^#(?:line)? (\d+) "([^"]*)"')
 
 
@@ -104,6 +109,9 @@ def run(compiler, case):
     elif errors != 1:
         faults.append(f"{errors} errors, must be exactly one:\n{output}")
     else:
+        error = next(line for line in output.splitlines() if ERROR.search(line))
+        if not LIBRARY_TEXT.search(error) and not OWN_TEXT.search(case.read_text(encoding="utf-8")):
+            faults.append(f"the error's text does not start with `sdepth:`:\n{error}")
         faults += [f"the output lacks /{e.pattern}/:\n{output}" for e in expected if not e.search(output)]
     return faults
 

@@ -56,6 +56,14 @@ class Script(unittest.TestCase):
     def test_two_errors_fail(self):
         self.expect_outcome(1, "2 errors", TWIN, BAD + "\nint x = unknown_name;")
 
+    def test_text_of_another_fails(self):
+        bad = "int x = unknown_name;"
+        expect = "// expect: unknown_name\n"
+        self.expect_outcome(1, "does not start with `sdepth:`", TWIN, bad, expect=expect)
+        self.expect_outcome(1, "does not start with `sdepth:`", TWIN, 'static_assert(sizeof(int) > 8, "too small");',
+                            expect="// expect: too small\n")
+        self.expect_outcome(0, "refused as expected", TWIN, bad, expect=expect + "// own text: the compiler's\n")
+
     def test_wrong_text_fails(self):
         self.expect_outcome(1, "lacks /sdepth: another rule/", TWIN, BAD, expect="// expect: sdepth: another rule\n")
 
