@@ -259,7 +259,8 @@ constexpr executed executed_by(long long seq, long long document, long long k, b
     return sum;
 }
 
-// Depth slots read by a run of layers: `before` were written when it starts, each layer writes `each`.
+// Depth slots read by a run of layers: `before` were written when it starts, each layer writes `each`. Of sparse layers
+// an upper bound, as if they executed every position: which of them share a row is up to their routers.
 constexpr count slots_read(count before, long long each, long long times, long long at_most) {
     long long free = times;  // layers that the bound does not touch
     if (at_most != 0) {
@@ -412,7 +413,7 @@ struct state_counts {
     long long kv_capacity = 0;     ///< keys and values if every layer took every row
     long long recurrent = 0;       ///< recurrent state with the width - 1 inputs that a convolution needs
     long long recurrent_full = 0;  ///< the same with `width` inputs, as the book chapter's formula has it
-    long long depth_slots = 0;     ///< slots that one position writes
+    long long depth_slots = 0;     ///< slots that one position writes if every layer executes it
     long long depth_bytes = 0;     ///< keys and values of those slots, for one position
 };
 

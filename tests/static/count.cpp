@@ -143,6 +143,11 @@ static_assert(of<ten>(writers * 3_c + moda_last).paper_mixing.per_token() == rat
 static_assert(of<ten>(moda * 3_c + sparse<4>(moda_last) + dense).forward ==
               3 * 10 * moda_row + 3 * 55 * pair + (2 + 4) * 10 * pair +          // writers
                   3 * row + 6 * pair + 6 * 3 * pair + router + dense_and_head);  // three rows, six slots
+// An upper bound: a sparse layer counts as a writer at every position, though it writes at those that it executes.
+constexpr auto sparse_writer = sparse<4>(moda) + dense + moda_last;
+static_assert(of<ten>(sparse_writer).paper_mixing.per_token() ==
+              of<ten>(sparse<4> + dense * 2_c).paper_mixing.per_token() + ratio(2 * pair));
+static_assert(state<Model<sparse_writer, d>, ten>.depth_slots == 2);
 // Across runs and repetitions the slots go on adding up: 0, 2, then 4, 6.
 static_assert(of<ten>((moda * 2_c + dense) * 2_c).paper_mixing.per_token() == ratio((6 * 10 + 12) * pair));
 
