@@ -42,11 +42,12 @@ constexpr verdict check_shapes(const tensor_rows& rows) {
     return {};
 }
 
-// Sizes that a user's layer may multiply without asking for their bounds; ours ask, and are named.
+// Sizes that a user's layer may multiply without asking for their bounds; ours ask, and are named. 0: left out.
 constexpr verdict check_bounds(const Dims& d) {
-    return first_broken(require_bound(d.head_dim, size_name::head_dim), require_bound(d.heads, size_name::heads),
-                        require_bound(d.kv_heads, size_name::kv_heads), require_bound(d.ffn, size_name::ffn),
-                        require_bound(d.expert_ffn, size_name::expert_ffn));
+    const auto bound = [](long long size, size_name name) { return size == 0 ? verdict{} : require_size(size, name); };
+    return first_broken(bound(d.head_dim, size_name::head_dim), bound(d.heads, size_name::heads),
+                        bound(d.kv_heads, size_name::kv_heads), bound(d.ffn, size_name::ffn),
+                        bound(d.expert_ffn, size_name::expert_ffn));
 }
 
 template <class L>
@@ -101,7 +102,7 @@ constexpr verdict check(const Dims& d) {
     long long waiting = 0;
     long long first_reader = 0;
     bool reads_a_slot = false;
-    bool slots_exist = false;
+    count slots;  // that a position can have
 
     for (const layer_run& r : formula::runs) {
         const long long layer = r.first + 1;
@@ -124,9 +125,12 @@ constexpr verdict check(const Dims& d) {
         }
         if (kind.reads_slots) {
             if (first_reader == 0) first_reader = layer;
-            reads_a_slot = reads_a_slot || slots_exist || (r.times > 1 && kind.slots_written > 0);
+            reads_a_slot = reads_a_slot || slots.value() > 0 || (r.times > 1 && kind.slots_written > 0);
         }
-        slots_exist = slots_exist || kind.slots_written > 0;
+        slots += count(r.times) * count(kind.slots_written);
+        if (slots.value() > largest_size(size_name::slots)) {
+            return {rule::size_too_large, layer, static_cast<long long>(size_name::slots), slots.value()};
+        }
         elements += count(r.times) * kind.elements;
     }
     if (!bounds.ok()) return bounds;
@@ -146,10 +150,13 @@ constexpr verdict check_run(const Run& r) {
         return require(least <= value && value <= largest_run_size, rule::run_within_range,
                        static_cast<long long>(name), value);
     };
+    const auto replay = static_cast<long long>(r.replay);
     const verdict sizes = detail::first_broken(
         from(1, run_size::seq, r.seq), from(1, run_size::batch, r.batch), from(1, run_size::accumulate, r.accumulate),
         from(0, run_size::document, r.document), from(1, run_size::max_documents, r.max_documents),
-        from(1, run_size::ranks, r.ranks), from(0, run_size::context, r.context));
+        from(1, run_size::ranks, r.ranks), from(0, run_size::context, r.context),
+        require(0 <= replay && replay <= static_cast<long long>(recompute::full), rule::run_within_range,
+                static_cast<long long>(run_size::replay), replay));
     if (!sizes.ok()) return sizes;
     const count tokens = count(r.batch) * count(r.seq);
     const count step = tokens * count(r.accumulate) * count(r.ranks);

@@ -90,7 +90,7 @@ constexpr bool window_not_negative() {
 template <long long layer, policy_name policy, long long millionths>
 constexpr bool policy_within_range() {
     static_assert(holds<layer, policy, millionths>,
-                  "sdepth: this number of a policy is out of its range: docs/diagnostics.md has the ranges");
+                  "sdepth: this number or choice of a policy is out of its range: docs/diagnostics.md has the ranges");
     return true;
 }
 template <long long layer, long long sparsity>
@@ -206,8 +206,9 @@ constexpr bool plan_fits() {
 }
 template <run_size size, long long value>
 constexpr bool run_within_range() {
-    static_assert(holds<size, value>,
-                  "sdepth: this size of a Run must be from 1, document and context from 0, to 2^30: set it");
+    static_assert(
+        holds<size, value>,
+        "sdepth: this size of a Run must be from 1, document and context from 0, to 2^30; replay an enumerator");
     return true;
 }
 template <long long document, long long seq>

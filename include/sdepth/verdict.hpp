@@ -21,7 +21,7 @@ enum class rule {
     kv_heads_divide_heads,      ///< query heads are not a multiple of key and value heads
     rotary_head_dim_is_even,    ///< rotary phases pair the elements of a head
     window_not_negative,        ///< an attention window, or a bound on slots, below zero
-    policy_within_range,        ///< a number in a policy outside of what it can mean
+    policy_within_range,        ///< a number or a choice in a policy outside of what it can mean
     sparsity_at_least_one,      ///< K below 1
     sparse_in_sparse,           ///< a sparse layer wraps a sparse layer
     sparse_needs_anchor,        ///< sparse layers that no anchor follows, with a bias that only anchors clear
@@ -47,7 +47,7 @@ enum class rule {
 };
 
 /// Names a size of `Run`, in `rule::run_within_range`.
-enum class run_size { seq, batch, accumulate, document, max_documents, ranks, context };
+enum class run_size { seq, batch, accumulate, document, max_documents, ranks, context, replay };
 
 /// Names a size of `Dims` or of a policy, in `rule::size_not_positive` and `rule::size_too_large`.
 enum class size_name {
@@ -98,7 +98,23 @@ enum class policy_name {
     weight_scale,
     capacity,
     steering_step,
-    z_loss_weight
+    z_loss_weight,
+    // Choices: their number is that of the enumerator.
+    norm,
+    activation,
+    map,
+    score,
+    order,
+    choice,
+    loss,
+    excess,
+    gate,
+    cut,
+    gate_logit,
+    loss_logit,
+    scope,
+    keys,
+    attention
 };
 
 /// What is wrong with the parts of a block, in `rule::parts_fit`.
@@ -149,16 +165,25 @@ constexpr long long millionths(double value) {
 constexpr verdict require_policy(bool holds, policy_name name, double value) {
     return require(holds, rule::policy_within_range, static_cast<long long>(name), millionths(value));
 }
-// 0 <= value <= most. Not a number is in no range.
+// least <= value <= most. Not a number is in no range, and is asked for first: nvcc 13 orders none in a constant.
+constexpr verdict require_between(double least, double most, policy_name name, double value) {
+    return require_policy(value == value && least <= value && value <= most, name, value);
+}
 constexpr verdict require_up_to(double most, policy_name name, double value) {
-    return require_policy(0 <= value && value <= most, name, value);
+    return require_between(0, most, name, value);
 }
 inline constexpr double largest_policy = 1e300;  // finite, whatever it is scaled by
 constexpr verdict require_not_negative(policy_name name, double value) {
     return require_up_to(largest_policy, name, value);
 }
 constexpr verdict require_positive(policy_name name, double value) {
-    return require_policy(0 < value && value <= largest_policy, name, value);
+    return require_policy(value == value && 0 < value && value <= largest_policy, name, value);
+}
+
+// A cast makes a choice of any number: one of the enumerators, of which the last is given.
+template <class Choice>
+constexpr verdict require_choice(policy_name name, Choice value, Choice last) {
+    return require_up_to(static_cast<double>(last), name, static_cast<double>(value));
 }
 
 }  // namespace detail

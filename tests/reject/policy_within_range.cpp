@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A real number of a policy outside of its range, shown in millionths.
-// expect: sdepth: this number of a policy is out of its range
+// expect: sdepth: this number or choice of a policy is out of its range
 // expect: policy_name::cut_rate
 // numbers: policy_within_range 2 1500000
 #include "formula.hpp"

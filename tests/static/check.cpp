@@ -121,6 +121,23 @@ static_assert(not_positive<Block<None, Experts<4, 2, moe_policy{.shared_ffn = -1
 static_assert(too_large<Sparse<huge>>(size_name::sparsity, huge));
 static_assert(too_large<Sparse<2, mixes<S4<s4_policy{.state = huge}>>>>(size_name::state, huge), "of an inner layer");
 
+// Sizes that no layer reads are left out or positive.
+constexpr bool unread_not_negative(long long Dims::*size, size_name name) {
+    return check<decltype(mamba * 2_c)>(with(size, 0)).ok() &&
+           breaks(check<decltype(mamba * 2_c)>(with(size, -1)), rule::size_not_positive, 0,
+                  static_cast<long long>(name), -1);
+}
+static_assert(unread_not_negative(&Dims::head_dim, size_name::head_dim) &&
+              unread_not_negative(&Dims::heads, size_name::heads) &&
+              unread_not_negative(&Dims::kv_heads, size_name::kv_heads) &&
+              unread_not_negative(&Dims::ffn, size_name::ffn) &&
+              unread_not_negative(&Dims::expert_ffn, size_name::expert_ffn));
+
+// Slots of one position: as many as an int numbers.
+static_assert(check<decltype(moda * 536'870'912_c)>(with(&Dims::width, 1)).ok());
+static_assert(breaks(check<decltype(dense + moda * 536'870'913_c)>(small), rule::size_too_large, 2,
+                     static_cast<long long>(size_name::slots), (1LL << 30) + 2));
+
 // The largest recurrent states still multiply.
 static_assert(check<mixes<GatedDelta<gated_delta_policy{.heads = 1 << 20, .key_dim = 1 << 20, .value_dim = 1 << 19}>>>(
                   with(&Dims::width, 1))
@@ -163,6 +180,10 @@ static_assert(out_of_range<skips<sparse_policy{.cut_rate = -0.5}>>(policy_name::
 static_assert(out_of_range<skips<sparse_policy{.cut_rate = 1.5}>>(policy_name::cut_rate, 1'500'000));
 static_assert(fine<skips<sparse_policy{.loss_weight = 0, .cut_rate = 0}>> && fine<skips<sparse_policy{.cut_rate = 1}>>);
 
+static_assert(out_of_range<skips<sparse_policy{.clear_every = (1LL << 30) + 1}>>(policy_name::clear_every,
+                                                                                 1'073'741'825'000'000));
+static_assert(fine<skips<sparse_policy{.clear_every = 1LL << 30}>>);
+
 template <moe_policy P>
 using routes = Block<Attention<>, Experts<4, 2, P>>;
 static_assert(out_of_range<routes<moe_policy{.weight_scale = 0}>>(policy_name::weight_scale, 0));
@@ -173,6 +194,38 @@ static_assert(out_of_range<routes<moe_policy{.z_loss_weight = -1}>>(policy_name:
 static_assert(out_of_range<routes<moe_policy{.capacity = -1}>>(policy_name::capacity, -1'000'000));
 static_assert(out_of_range<routes<moe_policy{.capacity = 1e12}>>(policy_name::capacity, 1'000'000'000'000'000'000));
 static_assert(out_of_range<routes<moe_policy{.capacity = not_a_number}>>(policy_name::capacity, -1));
+
+// Every choice, one beyond its last enumerator; before the first one.
+static_assert(out_of_range<attends<attention_policy{.norm = static_cast<qk_norm>(3)}>>(policy_name::norm, 3'000'000));
+static_assert(out_of_range<Block<Attention<>, SwiGLU<>, block_policy{.norm = static_cast<norm_place>(2)}>>(
+    policy_name::norm, 2'000'000));
+static_assert(out_of_range<Block<Attention<>, MLP<static_cast<activation>(3)>>>(policy_name::activation, 3'000'000));
+static_assert(out_of_range<mixes<LinearAttention<linear_attention_policy{.map = static_cast<feature_map>(3)}>>>(
+    policy_name::map, 3'000'000));
+static_assert(out_of_range<routes<moe_policy{.score = static_cast<expert_score>(-1)}>>(policy_name::score, -1'000'000));
+static_assert(out_of_range<routes<moe_policy{.score = static_cast<expert_score>(2)}>>(policy_name::score, 2'000'000));
+static_assert(out_of_range<routes<moe_policy{.order = static_cast<score_order>(2)}>>(policy_name::order, 2'000'000));
+static_assert(out_of_range<routes<moe_policy{.choice = static_cast<expert_choice>(3)}>>(policy_name::choice,
+                                                                                        3'000'000));
+static_assert(out_of_range<routes<moe_policy{.loss = static_cast<balance>(5)}>>(policy_name::loss, 5'000'000));
+static_assert(out_of_range<routes<moe_policy{.excess = static_cast<overflow>(3)}>>(policy_name::excess, 3'000'000));
+static_assert(out_of_range<skips<sparse_policy{.gate = static_cast<gate_form>(3)}>>(policy_name::gate, 3'000'000));
+static_assert(out_of_range<skips<sparse_policy{.cut = static_cast<threshold>(2)}>>(policy_name::cut, 2'000'000));
+static_assert(out_of_range<skips<sparse_policy{.gate_logit = static_cast<routing_logit>(2)}>>(policy_name::gate_logit,
+                                                                                              2'000'000));
+static_assert(out_of_range<skips<sparse_policy{.loss_logit = static_cast<routing_logit>(2)}>>(policy_name::loss_logit,
+                                                                                              2'000'000));
+static_assert(out_of_range<skips<sparse_policy{.scope = static_cast<selection_scope>(2)}>>(policy_name::scope,
+                                                                                           2'000'000));
+static_assert(out_of_range<skips<sparse_policy{.keys = static_cast<key_scope>(2)}>>(policy_name::keys, 2'000'000));
+template <moda_policy P>
+using writes = Block<DepthAttention<P>, SwiGLU<>>;
+static_assert(out_of_range<writes<moda_policy{.attention = static_cast<attention_slot>(3)}>>(policy_name::attention,
+                                                                                             3'000'000));
+static_assert(out_of_range<writes<moda_policy{.choice = static_cast<slot_choice>(3)}>>(policy_name::choice, 3'000'000));
+static_assert(fine<routes<moe_policy{.choice = expert_choice::balanced, .loss = balance::importance_load}>> &&
+              fine<skips<sparse_policy{.gate = gate_form::none, .keys = key_scope::full}>> &&
+              fine<Block<Attention<>, MLP<activation::silu>>>);
 static_assert(fine<routes<moe_policy{.steering_step = 0, .loss_weight = 0, .capacity = 0}>>);
 
 // ---- runs -----------------------------------------------------------------------------------------------------------
@@ -194,6 +247,9 @@ static_assert(ranged(&Run::accumulate, run_size::accumulate, 1) && ranged(&Run::
 static_assert(ranged(&Run::max_documents, run_size::max_documents, 1));
 static_assert(ranged(&Run::document, run_size::document, 0) && ranged(&Run::context, run_size::context, 0));
 static_assert(breaks(check_run({.seq = 64, .document = 65}), rule::document_within_sequence, 0, 65, 64));
+static_assert(breaks(check_run({.seq = 64, .replay = static_cast<recompute>(3)}), rule::run_within_range, 0,
+                     static_cast<long long>(run_size::replay), 3));
+static_assert(check_run({.seq = 64, .replay = recompute::full}).ok());
 static_assert(check_run({.seq = 64, .document = 64}).ok() && check_run({.seq = 64, .context = 1 << 30}).ok());
 static_assert(check_run({.seq = 1 << 15, .batch = 1 << 15, .accumulate = 1 << 20, .ranks = 1 << 12}).ok());
 static_assert(breaks(check_run({.seq = 1 << 15, .batch = (1 << 15) + 1}), rule::run_tokens_fit, 0,

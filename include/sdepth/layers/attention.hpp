@@ -67,6 +67,7 @@ struct Attention {
             require(P.window >= 0, rule::window_not_negative, P.window),
             detail::require_bound(P.window, size_name::window),
             P.rotary ? detail::require_positive(policy_name::rotary_base, P.rotary_base) : verdict{},
+            detail::require_choice(policy_name::norm, P.norm, qk_norm::full_width),
             P.norm != qk_norm::none ? detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon) : verdict{});
     }
 

@@ -73,7 +73,8 @@ struct Block : layer_base {
         constexpr part_fault fault = detail::fault_of_parts<Mixer, Ffn>();
         return detail::first_broken(
             detail::require(fault == part_fault::none, rule::parts_fit, static_cast<long long>(fault)), Mixer::check(d),
-            Ffn::check(d), detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon));
+            Ffn::check(d), detail::require_choice(policy_name::norm, P.norm, norm_place::post),
+            detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon));
     }
 
     template <class Sink>

@@ -62,7 +62,7 @@ struct Experts {
                                     detail::require_positive(policy_name::weight_scale, P.weight_scale),
                                     require_not_negative(policy_name::steering_step, P.steering_step),
                                     require_not_negative(policy_name::loss_weight, P.loss_weight),
-                                    require_not_negative(policy_name::z_loss_weight, P.z_loss_weight));
+                                    require_not_negative(policy_name::z_loss_weight, P.z_loss_weight), check_choices());
     }
 
     template <class Sink>
@@ -101,6 +101,15 @@ struct Experts {
   private:
     // Times the rows of a micro-batch it still fits a whole number.
     static constexpr double largest_capacity = 1 << 20;
+
+    static constexpr verdict check_choices() {
+        using detail::require_choice;
+        return detail::first_broken(require_choice(policy_name::score, P.score, expert_score::sigmoid),
+                                    require_choice(policy_name::order, P.order, score_order::score_then_choose),
+                                    require_choice(policy_name::choice, P.choice, expert_choice::balanced),
+                                    require_choice(policy_name::loss, P.loss, balance::importance_load),
+                                    require_choice(policy_name::excess, P.excess, overflow::defer));
+    }
     // The weight of a single choice is 1 whatever its logit, so the router would learn nothing.
     static constexpr bool constant_alone =
         P.renormalise || (P.score == expert_score::softmax && P.order == score_order::choose_then_score);

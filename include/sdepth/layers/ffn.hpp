@@ -73,7 +73,10 @@ struct MLP {
         }
         return rows;
     }
-    static constexpr verdict check(const Dims& d) { return detail::require_size(d.ffn, size_name::ffn); }
+    static constexpr verdict check(const Dims& d) {
+        return detail::first_broken(detail::require_size(d.ffn, size_name::ffn),
+                                    detail::require_choice(policy_name::activation, A, activation::silu));
+    }
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("activation", name_of(A));

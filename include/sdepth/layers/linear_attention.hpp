@@ -59,6 +59,7 @@ struct LinearAttention {
         return detail::first_broken(require_size(heads(d), size_name::heads),
                                     require_size(key_dim(d), size_name::key_dim),
                                     require_size(value_dim(d), size_name::value_dim),
+                                    detail::require_choice(policy_name::map, P.map, feature_map::exponential),
                                     detail::require_positive(policy_name::epsilon, P.epsilon));
     }
 

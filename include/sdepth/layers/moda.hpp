@@ -46,7 +46,7 @@ struct moda_policy {
 };
 
 /// Slots that a layer sees of the `written` ones of earlier layers, in order of writing; of `mixed`, the earliest get
-/// the smaller half.
+/// the smaller half. `check` bounds them all by `largest_size(size_name::slots)`, an int.
 constexpr slot_ranges slots_seen(const moda_policy& p, long long written) {
     const auto all = static_cast<int>(written), bound = static_cast<int>(p.slots);
     if (!p.reads) return {};
@@ -92,9 +92,11 @@ struct DepthAttention {
         return size;
     }
     static constexpr verdict check(const Dims& d) {
-        return detail::first_broken(attention::check(d),
-                                    detail::require(P.slots >= 0, rule::window_not_negative, P.slots),
-                                    detail::require_bound(P.slots, size_name::slots));
+        return detail::first_broken(
+            attention::check(d), detail::require(P.slots >= 0, rule::window_not_negative, P.slots),
+            detail::require_bound(P.slots, size_name::slots),
+            detail::require_choice(policy_name::attention, P.attention, attention_slot::projected),
+            detail::require_choice(policy_name::choice, P.choice, slot_choice::mixed));
     }
 
     template <class Sink>

@@ -169,11 +169,20 @@ struct Sparse : layer_base {
         using detail::require_not_negative;
         return detail::first_broken(
             require_not_negative(policy_name::tau, P.tau), require_not_negative(policy_name::increment, P.increment),
-            require_not_negative(policy_name::clear_every, static_cast<double>(P.clear_every)),
-            detail::require_policy(-detail::largest_policy <= P.scale_start && P.scale_start <= detail::largest_policy,
-                                   policy_name::scale_start, P.scale_start),
+            detail::require_up_to(1 << 30, policy_name::clear_every, static_cast<double>(P.clear_every)),
+            detail::require_between(-detail::largest_policy, detail::largest_policy, policy_name::scale_start,
+                                    P.scale_start),
             require_not_negative(policy_name::loss_weight, P.loss_weight),
-            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate));
+            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate), check_choices());
+    }
+    static constexpr verdict check_choices() {
+        using detail::require_choice;
+        return detail::first_broken(require_choice(policy_name::gate, P.gate, gate_form::none),
+                                    require_choice(policy_name::cut, P.cut, threshold::half),
+                                    require_choice(policy_name::gate_logit, P.gate_logit, routing_logit::raw),
+                                    require_choice(policy_name::loss_logit, P.loss_logit, routing_logit::raw),
+                                    require_choice(policy_name::scope, P.scope, selection_scope::document),
+                                    require_choice(policy_name::keys, P.keys, key_scope::full));
     }
 };
 
