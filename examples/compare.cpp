@@ -75,7 +75,7 @@ int main(int argc, char** argv) try {
                      measure<Model<no_bias, sizes>>("  no bias", text, r),
                      measure<Model<no_prefix, sizes>>("  no prefix", text, r),
                      measure<Model<no_anchors, sizes>>("  no anchors", text, r),
-                     measure<Model<experts, sizes>>("MoE 6 of 16, 2 shared", text, r),
+                     measure<Model<experts, sizes>>("MoE 6 of 16 + 2", text, r),
                      measure<Model<depth_attention, sizes>>("MoDA", text, r)});
 } catch (const sdepth::error& e) {
     std::fprintf(stderr, "%s\n", e.what());
