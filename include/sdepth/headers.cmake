@@ -143,10 +143,12 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/tma.cuh
     kernels/cuda/wgmma.cuh
     kernels/cuda/attention_tiles.cuh
+    kernels/cuda/portable_tiles.cuh
     kernels/cuda/attention_forward.cuh
     kernels/cuda/attention_backward_ends.cuh
     kernels/cuda/attention_backward.cuh
-    kernels/cuda/attention_portable.cuh
+    kernels/cuda/attention_forward_portable.cuh
+    kernels/cuda/attention_backward_portable.cuh
     kernels/cuda/attention.cuh
     kernels/cuda/depth_tiles.cuh
     kernels/cuda/depth_attention.cuh

@@ -11,8 +11,9 @@
 #include "sdepth/error.hpp"
 #include "sdepth/kernels/cuda/architecture.cuh"
 #include "sdepth/kernels/cuda/attention_backward.cuh"
+#include "sdepth/kernels/cuda/attention_backward_portable.cuh"
 #include "sdepth/kernels/cuda/attention_forward.cuh"
-#include "sdepth/kernels/cuda/attention_portable.cuh"
+#include "sdepth/kernels/cuda/attention_forward_portable.cuh"
 #include "sdepth/ops/attention.hpp"
 
 namespace sdepth::inline v0::on_cuda {
@@ -43,8 +44,8 @@ template <class Arch>
 void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
     detail::check_sizes(a, "attention_forward");
     if constexpr (std::is_same_v<Arch, portable>) {
-        a.head_dim == 64 ? attention_forward_portable<portable_forward_tile<64>>(a, stream)
-                         : attention_forward_portable<portable_forward_tile<128>>(a, stream);
+        a.head_dim == 64 ? attention_forward_portable<portable_forward_tile<64, 128, 1, 2>>(a, stream)
+                         : attention_forward_portable<portable_forward_tile<128, 64, 1, 2>>(a, stream);
     } else {
         // Large query blocks read keys and values less often; small ones fill the processors better.
         const long rows = static_cast<long>(a.batch) * a.heads * a.queries.capacity;
@@ -63,8 +64,8 @@ template <class Arch>
 constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     backward_scratch s{};
     if constexpr (std::is_same_v<Arch, portable>)
-        return a.head_dim == 64 ? backward_layout<portable_tile<64>, false>(a, nullptr, s)
-                                : backward_layout<portable_tile<128>, false>(a, nullptr, s);
+        return a.head_dim == 64 ? backward_layout<portable_backward_tile<64>>(a, nullptr, s)
+                                : backward_layout<portable_backward_tile<128>>(a, nullptr, s);
     else
         return a.head_dim == 64 ? backward_layout<detail::backward_tile_64>(a, nullptr, s)
                                 : backward_layout<detail::backward_tile_128>(a, nullptr, s);
@@ -76,8 +77,8 @@ template <class Arch>
 void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
     detail::check_sizes(g.forward, "attention_backward");
     if constexpr (std::is_same_v<Arch, portable>)
-        g.forward.head_dim == 64 ? attention_backward_portable<portable_tile<64>>(g, scratch, stream)
-                                 : attention_backward_portable<portable_tile<128>>(g, scratch, stream);
+        g.forward.head_dim == 64 ? attention_backward_portable<portable_backward_tile<64>>(g, scratch, stream)
+                                 : attention_backward_portable<portable_backward_tile<128>>(g, scratch, stream);
     else
         g.forward.head_dim == 64 ? attention_backward_launch<detail::backward_tile_64>(g, scratch, stream)
                                  : attention_backward_launch<detail::backward_tile_128>(g, scratch, stream);

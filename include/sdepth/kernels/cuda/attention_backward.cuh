@@ -55,6 +55,13 @@ struct backward_tile {
     static constexpr int q_bytes = query_block * dim * 2, kv_bytes = key_block * dim * 2;
     static constexpr int sum_count = query_block * dim;  // of grad_q, one block
 
+    /// A thread's four sums of rows 16 row .. + 15, columns 8 column .. + 7: see step 8.
+    __device__ static float4 sum_piece(const float* sums, int row, int column, int lane) {
+        constexpr int half = sum_columns / 8;
+        return reinterpret_cast<const float4*>(
+            sums)[column / half * (sum_count / 8) + column % half * 128 + row * 32 + lane];
+    }
+
     struct stage_info {
         int slot;   // which (b, head, query block), counted as in backward_scratch; -1 ends the item
         int row;    // first query row
@@ -507,10 +514,7 @@ void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, vo
     backward_schedule schedule{0, a.batch * a.kv_heads, a.heads / a.kv_heads};
     schedule.items = (Tk + Tile::key_block - 1) / Tile::key_block * schedule.columns;
 
-    const auto blocks = static_cast<unsigned>(s.query_blocks), B = static_cast<unsigned>(a.batch);
-    attention_prepare_kernel<Tile>
-        <<<dim3(blocks, static_cast<unsigned>(a.heads + 3) / 4, B), 256, 0, stream>>>(view, a.o, g.grad_o, a.lse, s);
-    check(cudaGetLastError(), "attention_backward");
+    attention_prepare<Tile>(g, s, stream);
 
     const CUtensorMap q = head_tile_map(a.q, a.batch, Tq, a.heads, Tile::dim, a.q_stride(), Tile::query_block);
     const CUtensorMap k = head_tile_map(a.k, a.batch, Tk, a.kv_heads, Tile::dim, a.kv_stride(), Tile::key_block);
@@ -525,9 +529,7 @@ void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, vo
         q, k, v, grad_o, grad_k, grad_v, view, s, schedule);
     check(cudaGetLastError(), "attention_backward");
 
-    attention_finish_kernel<Tile>
-        <<<dim3(2 * blocks, static_cast<unsigned>(a.heads), B), 128, 0, stream>>>(view, s, g.grad_q, a.q_stride());
-    check(cudaGetLastError(), "attention_backward");
+    attention_finish<Tile>(g, s, stream);
 }
 
 }  // namespace sdepth::inline v0::on_cuda

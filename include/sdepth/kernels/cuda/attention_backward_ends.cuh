@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The two small kernels around attention_backward.cuh, whose steps 1 and 10 they are, and the scratch that the three
-// share. Both are bound by memory: they read o and grad_o, or write grad_q, once. Rank 5.
+// The two small kernels around the backward kernels, their first and last steps, and the scratch that the three share.
+// Both are bound by memory: they read o and grad_o, or write grad_q, once. Rank 5.
+//
+// Members of a Tile: dim, query_block, key_block, sum_count and sum_piece(sums of a block, rows in units of 16, columns
+// in units of 8, lane), which gives what a thread of the tensor cores holds there.
 #pragma once
 
 #include <cuda_bf16.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "sdepth/carve.hpp"
 #include "sdepth/kernels/cuda/attention_tiles.cuh"
+#include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/ops/attention.hpp"
 
@@ -25,20 +28,20 @@ struct backward_scratch {
     int* turns;        // [B, H, query_blocks], adds done
 };
 
-/// Splits scratch; with a null pointer only counts: returns the bytes. `sums`: whether grad_q is summed in memory.
-template <class Tile, bool sums = true>
+/// Splits scratch; with a null pointer only counts: returns the bytes.
+template <class Tile>
 constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, void* at, backward_scratch& s) {
     s.query_blocks = (a.queries.capacity + Tile::query_block - 1) / Tile::query_block;
     const long long blocks = static_cast<long long>(a.batch) * s.query_blocks, slots = blocks * a.heads;
     carver take = at == nullptr ? carver() : carver(at);
-    if constexpr (sums) take(s.sums, slots * Tile::sum_count);
+    take(s.sums, slots * Tile::sum_count);
     take(s.row_data, slots * 2 * Tile::query_block);
     take(s.sight, blocks);
     take(s.turns, slots);
     return static_cast<std::size_t>(take.bytes());
 }
 
-/// Step 1. One block of threads: one query block, four heads.
+/// Prepares. One block of threads: one query block, four heads.
 template <class Tile>
 __global__ void __launch_bounds__(256)
     attention_prepare_kernel(const attention_view a, const __nv_bfloat16* o, const __nv_bfloat16* grad_o,
@@ -84,27 +87,27 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// Step 10. One block of 128 threads: half a query block of one head, as one warpgroup held it.
+/// Finishes. One block of 128 threads: 64 rows and half the columns of a query block of one head.
 template <class Tile>
 __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_view a, const backward_scratch scratch,
                                                                __nv_bfloat16* grad_q, int row_stride) {
-    const int block = static_cast<int>(blockIdx.x) / 2, group = static_cast<int>(blockIdx.x) % 2;
+    constexpr int parts = Tile::query_block / 32;
+    const int block = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
     const int head = static_cast<int>(blockIdx.y), b = static_cast<int>(blockIdx.z),
               thread = static_cast<int>(threadIdx.x);
     const int4 see = scratch.sight[b * scratch.query_blocks + block];
     const long slot = (static_cast<long>(b) * a.heads + head) * scratch.query_blocks + block;
-    const float4* from =
-        reinterpret_cast<const float4*>(scratch.sums + slot * Tile::sum_count + group * (Tile::sum_count / 2)) + thread;
-    const int row = block * Tile::query_block + thread / 32 * 16 + thread % 32 / 4;
-    const int column = group * Tile::sum_columns, quarter = thread % 4;
+    const float* const sums = scratch.sums + slot * Tile::sum_count;
+    const int rows = part / 2 * 4 + thread / 32, columns = part % 2 * (Tile::dim / 16);  // units of 16, 8
+    const int row = block * Tile::query_block + rows * 16 + thread % 32 / 4, quarter = thread % 4;
 
     // A thread holds two columns of every eight; four threads exchange theirs so that each has eight in a row.
 #pragma unroll
-    for (int i = 0; i < Tile::sum_columns / 32; ++i) {
+    for (int i = 0; i < Tile::dim / 64; ++i) {
         std::uint32_t part[2][4];
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
-            const float4 x = see.x < see.y ? from[(4 * i + u) * 128] : float4{0, 0, 0, 0};
+            const float4 x = see.x < see.y ? Tile::sum_piece(sums, rows, columns + 4 * i + u, thread % 32) : float4{};
             part[0][u] = pack_bf16(x.x * a.scale, x.y * a.scale), part[1][u] = pack_bf16(x.z * a.scale, x.w * a.scale);
         }
 #pragma unroll
@@ -123,9 +126,26 @@ __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_v
             if (row + 8 * r < a.queries.capacity)
                 *reinterpret_cast<uint4*>(
                     grad_q + (static_cast<long>(b) * a.queries.capacity + row + 8 * r) * row_stride + head * Tile::dim +
-                    column + 32 * i + 8 * quarter) = uint4{whole[0], whole[1], whole[2], whole[3]};
+                    columns * 8 + 32 * i + 8 * quarter) = uint4{whole[0], whole[1], whole[2], whole[3]};
         }
     }
+}
+
+template <class Tile>
+void attention_prepare(const AttentionBackwardArgs<__nv_bfloat16>& g, const backward_scratch& s, cudaStream_t stream) {
+    const AttentionArgs<__nv_bfloat16>& a = g.forward;
+    const dim3 grid(static_cast<unsigned>(s.query_blocks), static_cast<unsigned>(a.heads + 3) / 4,
+                    static_cast<unsigned>(a.batch));
+    attention_prepare_kernel<Tile><<<grid, 256, 0, stream>>>(attention_view(a), a.o, g.grad_o, a.lse, s);
+    check(cudaGetLastError(), "attention_backward");
+}
+template <class Tile>
+void attention_finish(const AttentionBackwardArgs<__nv_bfloat16>& g, const backward_scratch& s, cudaStream_t stream) {
+    const AttentionArgs<__nv_bfloat16>& a = g.forward;
+    const dim3 grid(static_cast<unsigned>(s.query_blocks * (Tile::query_block / 32)), static_cast<unsigned>(a.heads),
+                    static_cast<unsigned>(a.batch));
+    attention_finish_kernel<Tile><<<grid, 128, 0, stream>>>(attention_view(a), s, g.grad_q, a.q_stride());
+    check(cudaGetLastError(), "attention_backward");
 }
 
 }  // namespace sdepth::inline v0::on_cuda

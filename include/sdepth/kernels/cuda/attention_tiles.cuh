@@ -66,12 +66,26 @@ __device__ inline block_range blocks_of(const attention_view& a, int b, int row,
             (first_last + 1) / key_block};
 }
 
+/// Words that blocks of threads tell each other (PTX ISA 8.7, "memory consistency model").
+__device__ inline int load_relaxed(const int* from) {
+    int x;
+    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+    return x;
+}
+__device__ inline int load_acquire(const int* from) {
+    int x;
+    asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+    return x;
+}
+__device__ inline void store_relaxed(int* to, int x) {
+    asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(to), "r"(x) : "memory");
+}
+
 /// Turns of blocks of threads at one place in memory: returns once `turn` is `mine`, and what the earlier ones did
 /// (by the copy engine too) is visible; passes on after this thread's own work.
 __device__ inline void wait_turn(const int* turn, int mine) {
-    int now;
-    do asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(now) : "l"(turn) : "memory");
-    while (now != mine);
+    while (load_acquire(turn) != mine) {
+    }
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 __device__ inline void pass_turn(int* turn, int next) {

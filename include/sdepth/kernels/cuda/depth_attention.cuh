@@ -357,14 +357,14 @@ CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a, const __nv_bflo
 }
 
 /// Calls f with the depth_tile for these sizes.
-template <class F>
+template <bool writes, class F>
 void with_depth_tile(int head_dim, int group, const char* what, F f) {
     if (group > 16)
         throw error(std::string(what) + ": " + std::to_string(group) + " query heads on a KV head; use at most 16");
     if (head_dim == 64)
-        group <= 8 ? f(depth_tile<64, 1>{}) : f(depth_tile<64, 2>{});
+        group <= 8 ? f(depth_tile<64, 1, writes>{}) : f(depth_tile<64, 2, writes>{});
     else if (head_dim == 128)
-        group <= 8 ? f(depth_tile<128, 1>{}) : f(depth_tile<128, 2>{});
+        group <= 8 ? f(depth_tile<128, 1, writes>{}) : f(depth_tile<128, 2, writes>{});
     else
         throw error(std::string(what) + ": head_dim " + std::to_string(head_dim) + " has no kernel; use 64 or 128");
 }
@@ -394,7 +394,7 @@ inline void check(const DepthAttentionArgs<__nv_bfloat16>& a) {
 inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
     detail::check(a);
     if (a.used == 0) return;
-    detail::with_depth_tile(a.head_dim, a.heads / a.kv_heads, "depth_attention_forward", [&](auto tile) {
+    detail::with_depth_tile<false>(a.head_dim, a.heads / a.kv_heads, "depth_attention_forward", [&](auto tile) {
         using Tile = decltype(tile);
         const int grid = detail::depth_grid<Tile>(depth_forward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
         depth_forward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
@@ -411,7 +411,7 @@ inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloa
         throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
     if (g.slot_sum != nullptr) throw error("depth attention: slot_sum has no kernel yet; use grad_slot, or p and ds");
     if (a.used == 0) return;
-    detail::with_depth_tile(a.head_dim, a.heads / a.kv_heads, "depth_attention_backward", [&](auto tile) {
+    detail::with_depth_tile<true>(a.head_dim, a.heads / a.kv_heads, "depth_attention_backward", [&](auto tile) {
         using Tile = decltype(tile);
         const int grid =
             detail::depth_grid<Tile>(depth_backward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);

@@ -14,12 +14,15 @@
 
 namespace sdepth::inline v0::on_cuda {
 
-/// Tile of the depth kernels: head size, query heads of a group in units of eight.
-template <int head_dim, int head_tiles>
+/// Tile of the depth kernels: head size, query heads of a group in units of eight. Reading alone is fastest with large
+/// pieces; where gradients are written too, with few warps, so that a token's heads meet in memory.
+template <int head_dim, int head_tiles, bool writes>
 struct depth_tile {
     static constexpr int dim = head_dim, tiles = head_tiles, parts = dim / 64;
-    static constexpr int warps = dim == 64 && tiles == 1 ? 12 : 6, stages = 12 / warps, threads = 32 * warps;
-    static constexpr int chunk = 8192 / (2 * dim);  // slots of a stage
+    static constexpr bool small = dim == 64 && tiles == 1;
+    static constexpr int warps = !small ? 6 : writes ? 8 : 12, threads = 32 * warps;
+    static constexpr int stages = !small ? 2 : writes ? 3 : 1;
+    static constexpr int chunk = (small && writes ? 4096 : 8192) / (2 * dim);  // slots of a stage
     static constexpr int stage_bytes = 2 * chunk * dim * 2;
 
     struct shared {

@@ -5,6 +5,7 @@
 // Thread l of a warp holds of an 8 x 8 piece of 16-bit numbers row l / 4, columns 2 (l % 4) and the next.
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,6 +20,14 @@ __device__ inline std::uint32_t pack_bf16(float low, float high) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
     return r;
 }
+
+/// The same in fp16, and back.
+__device__ inline std::uint32_t pack_half(float low, float high) {
+    std::uint32_t r;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+__device__ inline float2 unpack_half(std::uint32_t x) { return __half22float2(*reinterpret_cast<const __half2*>(&x)); }
 
 /// threadIdx.x and blockIdx.x, read anew: keeps the compiler from computing what rare code needs far ahead, in scarce
 /// registers. `now` is any value that changes from use to use.
@@ -41,6 +50,16 @@ __device__ inline float exp2_fast(float x) {
     return r;
 }
 
+/// Shared memory by address.
+__device__ inline std::uint32_t load_shared(std::uint32_t from) {
+    std::uint32_t x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
+__device__ inline void store_shared(std::uint32_t to, std::uint32_t x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
+}
+
 /// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(void* row, const std::uint32_t (&m)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
@@ -54,11 +73,13 @@ __device__ inline void store_matrices_transposed(void* row, const std::uint32_t 
                  : "memory");
 }
 
-/// Copies 16 bytes into shared memory (cp.async, PTX ISA 9.7.9.25.3), or zeros where `there` is false.
-__device__ inline void copy_16(void* to, const void* from, bool there) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-                 "r"(there ? 16 : 0)
-                 : "memory");
+/// Copies 16 bytes into shared memory (cp.async, PTX ISA 9.7.9.25.3).
+__device__ inline void copy_16(std::uint32_t to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+/// The same, or zeros where `there` is false.
+__device__ inline void copy_16(std::uint32_t to, const void* from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most `left` groups of this thread's copies are on their way.
@@ -68,18 +89,22 @@ __device__ inline void wait_copies() {
 }
 
 /// Loads four pieces, lane l giving the address of row l % 8 of piece l / 8.
-__device__ inline void load_matrices(std::uint32_t (&m)[4], const void* row) {
+__device__ inline void load_matrices(std::uint32_t (&m)[4], std::uint32_t row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(shared_address(row))
+                 : "r"(row)
                  : "memory");
 }
+__device__ inline void load_matrices(std::uint32_t (&m)[4], const void* row) { load_matrices(m, shared_address(row)); }
 /// The same, each piece transposed.
-__device__ inline void load_matrices_transposed(std::uint32_t (&m)[4], const void* row) {
+__device__ inline void load_matrices_transposed(std::uint32_t (&m)[4], std::uint32_t row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(shared_address(row))
+                 : "r"(row)
                  : "memory");
+}
+__device__ inline void load_matrices_transposed(std::uint32_t (&m)[4], const void* row) {
+    load_matrices_transposed(m, shared_address(row));
 }
 /// A piece transposed, in registers.
 __device__ inline std::uint32_t transpose_matrix(std::uint32_t m) {
