@@ -3,7 +3,8 @@
 # Runs the kernel benches on this machine's GPU beside their peers and merges the rows into bench/results/h200.json:
 #   bench.sh [PEERS]     PEERS (or the environment's PEERS): a folder with peer_attention.py and peer_train.py, run by
 #                        python3 with PyTorch
-# BUILD names a folder whose bench/kernels holds built programs (default: configured and built in build/bench).
+# BUILD names a folder whose bench/kernels holds built programs (default: configured and built in build/bench); COMMIT
+# names what they were built from, where this is no git checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,5 +35,5 @@ if [[ -n $peers ]]; then
     peer_logs=(--peers "$logs/peers" "$logs/peer_operations" "$logs/peer_steps")
 fi
 IFS=, read -r card driver <<<"$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)"
-python3 scripts/bench_merge.py bench/results/h200.json "$card" "${driver# }" "$(git rev-parse --short HEAD)" \
+python3 scripts/bench_merge.py bench/results/h200.json "$card" "${driver# }" "${COMMIT:-$(git rev-parse --short HEAD)}" \
     "${ours[@]}" "${peer_logs[@]}"
