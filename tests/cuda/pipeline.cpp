@@ -54,12 +54,10 @@ double agreement(const small_result& a, const small_result& b) {
     return least;
 }
 
-// Losses within a hundredth. Masks cannot agree everywhere: rows of one token differ by less than bfloat16 keeps until
-// attention has learned to tell them apart, and where the cut falls among them the last digit chooses; their bias then
-// carries it on to the layers that follow.
+// Losses within a hundredth, and masks alike in 99 rows of 100 of every layer.
 void check_near(const small_result& got, const small_result& want) {
     CHECK(apart(got.losses, want.losses) <= 1e-2);
-    CHECK(agreement(got, want) >= .9);
+    CHECK(agreement(got, want) >= .99);
     CHECK(std::abs(got.top - want.top) <= 1e-2 * want.top);
     CHECK(std::abs(got.threshold - want.threshold) <= 1e-2 * want.threshold);
 }

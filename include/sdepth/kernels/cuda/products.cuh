@@ -126,8 +126,13 @@ class products {
         if (plan == plans_.end())
             plan = plans_.emplace(shape, choose(what, a, b, out, alignment(p.b), alignment(p.a), alignment(c))).first;
         const void* const addend = p.addend != nullptr ? p.addend : c;
-        check(cublasLtMatmul(handle_, what.at, &p.alpha, p.b, b.get(), p.a, a.get(), &p.beta, addend, out.get(), c,
-                             out.get(), &plan->second, workspace_, workspace_bytes, stream));
+        const cublasStatus_t status =
+            cublasLtMatmul(handle_, what.at, &p.alpha, p.b, b.get(), p.a, a.get(), &p.beta, addend, out.get(), c,
+                           out.get(), &plan->second, workspace_, workspace_bytes, stream);
+        if (status != CUBLAS_STATUS_SUCCESS)
+            throw error("product of " + std::to_string(p.m) + " x " + std::to_string(p.k) + " and " +
+                        std::to_string(p.k) + " x " + std::to_string(p.n) + ": cuBLASLt says '" +
+                        cublasLtGetStatusString(status) + "'; check the device, its free memory and the sizes given");
     }
 
     // Never sums in memory by atomics: results are the same bits each time.
