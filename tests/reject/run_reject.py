@@ -12,7 +12,7 @@ A case holds two programs, the rejected one and its accepted twin:
     ...                                  must compile without a warning
     #else
     ...                                  must end with a nonzero code, exactly one error, whose text starts with
-                                         `sdepth:`, and the expected text
+                                         `sdepth:`, no warning, and the expected text
     #endif
 
 Exit code: 0 all well, 1 a case failed, 2 a case is malformed (nothing to compile, nothing expected), 4 no such compiler.
@@ -112,6 +112,8 @@ def run(compiler, case):
         error = next(line for line in output.splitlines() if ERROR.search(line))
         if not LIBRARY_TEXT.search(error) and not OWN_TEXT.search(case.read_text(encoding="utf-8")):
             faults.append(f"the error's text does not start with `sdepth:`:\n{error}")
+        if WARNING.search(output):
+            faults.append(f"a warning beside the error:\n{output}")
         faults += [f"the output lacks /{e.pattern}/:\n{output}" for e in expected if not e.search(output)]
     return faults
 

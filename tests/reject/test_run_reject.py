@@ -64,6 +64,9 @@ class Script(unittest.TestCase):
                             expect="// expect: too small\n")
         self.expect_outcome(0, "refused as expected", TWIN, bad, expect=expect + "// own text: the compiler's\n")
 
+    def test_warning_beside_the_error_fails(self):
+        self.expect_outcome(1, "a warning beside the error", TWIN, "#warning look\n" + BAD)
+
     def test_wrong_text_fails(self):
         self.expect_outcome(1, "lacks /sdepth: another rule/", TWIN, BAD, expect="// expect: sdepth: another rule\n")
 

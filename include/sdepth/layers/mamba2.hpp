@@ -29,7 +29,7 @@ struct Mamba2 {
     static constexpr double norm_epsilon = 1e-5;
 
     static constexpr long long channels(const Dims& d) { return P.expand * d.width; }
-    static constexpr long long heads(const Dims& d) { return channels(d) / P.head_dim; }
+    static constexpr long long heads(const Dims& d) { return quotient(channels(d), P.head_dim); }
     static constexpr long long conv_channels(const Dims& d) { return channels(d) + inputs(P.groups, P.state); }
 
     static constexpr tensor_rows tensors(const Dims& d) {
@@ -76,8 +76,9 @@ struct Mamba2 {
     }
 
   private:
-    // B and C. By parameters, or compilers warn of sizes that the check refuses.
-    static constexpr long long inputs(long long groups, long long states) { return 2 * groups * states; }
+    // By parameters, or compilers warn of sizes that the check refuses.
+    static constexpr long long quotient(long long whole, long long part) { return whole / part; }
+    static constexpr long long inputs(long long groups, long long states) { return 2 * groups * states; }  // B and C
 };
 
 inline constexpr Block<Mamba2<>, None> mamba2{};
