@@ -50,10 +50,10 @@ namespace explain {
 template <class Type, detail::layer_member lacking>
 constexpr void not_a_layer() {
     if constexpr (lacking == detail::layer_member::none) {
-        static_assert(std::is_base_of_v<layer_base, Type>,
+        static_assert(std::derived_from<Type, layer_base>,
                       "sdepth: not a layer: derive the type named here from sdepth::layer_base");
     } else {
-        static_assert(std::is_base_of_v<layer_base, Type>,
+        static_assert(std::derived_from<Type, layer_base>,
                       "sdepth: not a layer: derive the type from layer_base and add the member named here");
     }
 }
