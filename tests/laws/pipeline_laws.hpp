@@ -291,4 +291,25 @@ void steps_repeat() {
     CHECK(ends[0] == ends[1]);
 }
 
+/// Gradients of one batch are the same bits whatever the backward computes again; `R` computes nothing again.
+template <class M, Run R>
+void replays_change_no_bit() {
+    constexpr auto replaying = [](recompute replay) {
+        Run r = R;
+        r.replay = replay;
+        return r;
+    };
+    const auto gradients = [](auto& model) {
+        model.loss(random_batch::of<M, R>(4, true), true);
+        const double* g = model.model().parameters().gradients;
+        return std::vector<double>(g, g + tensor_table<M>.elements);
+    };
+    subject<M, R> kept(2);
+    subject<M, replaying(recompute::full)> all(2);
+    subject<M, replaying(recompute::selective)> some(2);
+    const auto expected = gradients(kept);
+    CHECK(gradients(all) == expected);
+    CHECK(gradients(some) == expected);
+}
+
 }  // namespace laws
