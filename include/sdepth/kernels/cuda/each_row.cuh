@@ -26,8 +26,10 @@ struct row_place {
 };
 
 /// Calls `op` for every live row:
-///   op.begin(place)                       what the row needs, a small value; whether lane 0 has something to do is its
-///   own business op.load<whole>(state, place, c, n)    the numbers of columns c ... c + 7 (n exist), as loaded
+///   op.begin(place)                       what the row needs, a small value; what only lane 0 does is its own business
+///
+///   op.load<whole>(state, place, c, n)    the numbers of columns c ... c + 7 (n exist), as loaded
+///
 ///   op.store<whole>(state, place, c, n, loaded)
 /// Loads of two to four places are in flight before the first is used.
 template <bool whole, class Op>
