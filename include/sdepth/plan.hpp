@@ -34,7 +34,7 @@ constexpr int logit_rows(const Run& r) {
 template <class M>
 constexpr std::array<long long, run_count<M> + 1> sparse_layers_before() {
     std::array<long long, run_count<M> + 1> before{};
-    for (std::size_t r = 0; r < run_count<M>; ++r) {
+    for (std::size_t r = 0; r != run_count<M>; ++r) {
         before[r + 1] = before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             if (layer_pass<L>::is_sparse) before[r + 1] += M::runs[r].times;
@@ -53,7 +53,7 @@ struct expert_place {
 template <class M>
 constexpr std::array<expert_place, run_count<M> + 1> experts_before() {
     std::array<expert_place, run_count<M> + 1> before{};
-    for (std::size_t r = 0; r < run_count<M>; ++r) {
+    for (std::size_t r = 0; r != run_count<M>; ++r) {
         before[r + 1] = before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             using ffn = layer_ffn<L>;
@@ -81,7 +81,7 @@ struct depth_places {
 template <class M>
 constexpr depth_places<M> find_depth_places() {
     depth_places<M> places{};
-    for (std::size_t r = 0; r < run_count<M>; ++r) {
+    for (std::size_t r = 0; r != run_count<M>; ++r) {
         const long long times = M::runs[r].times;
         depth_place& next = places.before[r + 1] = places.before[r];
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {

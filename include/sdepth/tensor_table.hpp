@@ -102,7 +102,7 @@ struct table {
         const row_layout first{Ends::first(M::dims)};
         add(first, -1, 1, 0);
         elements = first.stride;
-        for (std::size_t r = 0; r < run_count<M>; ++r) {
+        for (std::size_t r = 0; r != run_count<M>; ++r) {
             const layer_run& of = M::runs[r];
             if (of.weights != static_cast<int>(r)) {
                 run_offsets[r] = run_offsets[static_cast<std::size_t>(of.weights)];

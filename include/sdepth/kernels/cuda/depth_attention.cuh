@@ -379,7 +379,7 @@ int depth_grid(Kernel* kernel, int tasks) {
     return std::min(processors, (tasks + Tile::warps - 1) / Tile::warps);
 }
 
-inline void check(const DepthAttentionArgs<__nv_bfloat16>& a) {
+inline void check_sizes(const DepthAttentionArgs<__nv_bfloat16>& a) {
     if (a.kv_heads < 1 || a.heads % a.kv_heads != 0)
         throw error("depth attention: heads must be a multiple of kv_heads; give each KV head as many query heads");
     if (a.used < 0 || a.used > a.slots)
@@ -392,7 +392,7 @@ inline void check(const DepthAttentionArgs<__nv_bfloat16>& a) {
 
 /// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work.
 inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
-    detail::check(a);
+    detail::check_sizes(a);
     if (a.used == 0) return;
     detail::with_depth_tile<false>(a.head_dim, a.heads / a.kv_heads, "depth_attention_forward", [&](auto tile) {
         using Tile = decltype(tile);
@@ -406,7 +406,7 @@ inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, 
 /// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs.
 inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
     const DepthAttentionArgs<__nv_bfloat16>& a = g.forward;
-    detail::check(a);
+    detail::check_sizes(a);
     if ((g.p == nullptr) != (g.ds == nullptr))
         throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
     if (g.slot_sum != nullptr) throw error("depth attention: slot_sum has no kernel yet; use grad_slot, or p and ds");
