@@ -147,6 +147,15 @@ class pipeline {
         });
     }
 
+    /// The forward of `accumulate` alone: adds the same to the sums, bit for bit, and nothing to the gradients. For
+    /// finite differences.
+    void forward(const batch_view& batch) {
+        load(batch);
+        embed();
+        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch, true);
+        head(0, false);
+    }
+
     /// The weights follow the gradients of the micro-batches since the last call; gradients and sums then start from
     /// zero. If a gradient or the loss is not finite, no weight changes, then or in later steps, until `last_losses`
     /// has said so. Nothing here waits for the backend.
@@ -562,13 +571,15 @@ class pipeline {
         return "run " + std::to_string(r) + ", layers " + std::to_string(M::runs[r].first) + " to " +
                std::to_string(M::runs[r].first + M::runs[r].times - 1) + ", " + way;
     }
-    void forward_run(std::size_t r, const batch_view& batch) {
+    // The backward adds the routing losses; without one, `alone` does it here.
+    void forward_run(std::size_t r, const batch_view& batch, bool alone = false) {
         [[maybe_unused]] const typename B::range named(range_name(r, "forward"));
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             for (long long i = 0; i < M::runs[r].times; ++i) {
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
                     worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(r, i, batch, true));
+                    if (alone) worker.routing_loss(sums_of(r, i));
                 });
             }
         });
