@@ -27,7 +27,7 @@ struct kind_facts {
     long long slots_written = 0;
     count elements{};
     int tensors = 0;
-    verdict shapes{};  // of its tensor rows
+    verdict numbers{};  // of its tensor rows, mixing and state
 };
 
 // The first tensor row without elements: its number from 1, and the offending extent.
@@ -40,6 +40,36 @@ constexpr verdict check_shapes(const tensor_rows& rows) {
         if (tensor.copies < 1) return {rule::tensor_has_elements, 0, row, tensor.copies};
     }
     return {};
+}
+
+// The first number that a layer states and that means nothing; a share in millionths.
+constexpr verdict check_numbers(const tensor_rows& rows, const mixing_work& work, const state_size& state) {
+    const auto from = [](long long least, layer_number number, long long value) {
+        return require(least <= value, rule::layer_within_range, static_cast<long long>(number), value);
+    };
+    for (const tensor_row& tensor : rows) {
+        const auto use = static_cast<long long>(tensor.use);
+        const auto scope = static_cast<long long>(tensor.scope);
+        const ratio& share = tensor.active;
+        // Not share.value(), which is made for fractions that are not negative.
+        const double part =
+            static_cast<double>(share.whole()) + static_cast<double>(share.rest()) / static_cast<double>(share.den());
+        const verdict row =
+            first_broken(require(0 <= use && use < static_cast<long long>(role_count), rule::layer_within_range,
+                                 static_cast<long long>(layer_number::tensor_role), use),
+                         require(0 <= scope && scope <= static_cast<long long>(row_scope::none),
+                                 rule::layer_within_range, static_cast<long long>(layer_number::tensor_scope), scope),
+                         require(0 <= part && part <= 1, rule::layer_within_range,
+                                 static_cast<long long>(layer_number::tensor_active), millionths(part)));
+        if (!row.ok()) return row;
+    }
+    return first_broken(
+        from(0, layer_number::per_pair, work.per_pair), from(0, layer_number::per_row, work.per_row),
+        from(0, layer_number::per_slot, work.per_slot), from(0, layer_number::window, work.window),
+        from(0, layer_number::slots_read_at_most, work.slots_read_at_most), from(0, layer_number::kv_row, state.kv_row),
+        from(0, layer_number::recurrent, state.recurrent), from(0, layer_number::conv_channels, state.conv_channels),
+        from(1, layer_number::conv_width, state.conv_width), from(0, layer_number::slots_written, state.slots_written),
+        from(0, layer_number::slot, state.slot));
 }
 
 // Sizes that a user's layer may multiply without asking for their bounds; ours ask, and are named. 0: left out.
@@ -62,12 +92,14 @@ constexpr kind_facts facts_of(const Dims& d, bool bounded) {
         facts.anchor = L::has_mixer && L::has_ffn && !facts.sparse;
         facts.waits_for_anchor = L::waits_for_anchor;
         if (facts.own.ok() && bounded) {  // sizes below are meaningless, divide by zero or overflow when a size is bad
-            facts.reads_slots = L::mixing(d).per_slot > 0;
-            facts.slots_written = L::state(d).slots_written;
+            const mixing_work work = L::mixing(d);
+            const state_size state = L::state(d);
             const tensor_rows tensors = L::tensors(d);
+            facts.reads_slots = work.per_slot > 0;
+            facts.slots_written = state.slots_written;
             facts.tensors = tensors.size;
-            facts.shapes = check_shapes(tensors);
-            if (!facts.shapes.ok()) return facts;
+            facts.numbers = first_broken(check_shapes(tensors), check_numbers(tensors, work, state));
+            if (!facts.numbers.ok()) return facts;
             for (const tensor_row& row : tensors) facts.elements += row.elements();
         }
     }
@@ -84,15 +116,25 @@ constexpr verdict at_layer(verdict v, long long layer) {
     return v;
 }
 
+/// The first broken rule of formula type P that no layer has to be asked for.
+template <pattern P>
+constexpr verdict check_repeats() {
+    using formula = runs_of<P>;
+    if (formula::too_many) return {rule::too_many_runs, 0, formula::size, formula::largest};
+    if (count(formula::layers).overflowed()) return {rule::counts_fit, 0, count::largest};
+    for (const layer_run& r : formula::runs) {
+        if (r.times < 1) return {rule::repeat_of_nothing, r.first + 1, r.times};
+    }
+    return {};
+}
+
 }  // namespace detail
 
 /// The first broken rule of formula type P with sizes d; `verdict::ok()` if there is none. Layers count from 1.
 template <pattern P>
 constexpr verdict check(const Dims& d) {
     using formula = runs_of<P>;
-    if (formula::too_many) return {rule::too_many_runs, 0, formula::size, formula::largest};
-    if (count(formula::layers).overflowed()) return {rule::counts_fit, 0, count::largest};
-
+    if (const verdict repeats = detail::check_repeats<P>(); !repeats.ok()) return repeats;
     if (const verdict ends = Ends::check(d); !ends.ok()) return ends;  // first, for every layer has the width
 
     const verdict bounds = detail::check_bounds(d);
@@ -106,7 +148,6 @@ constexpr verdict check(const Dims& d) {
 
     for (const layer_run& r : formula::runs) {
         const long long layer = r.first + 1;
-        if (r.times < 1) return {rule::repeat_of_nothing, layer, r.times};
         const detail::kind_facts& kind = facts[static_cast<std::size_t>(r.kind)];
         if (kind.missing != detail::layer_member::none) {
             return {rule::lacks_member, layer, static_cast<long long>(kind.missing)};
@@ -115,7 +156,7 @@ constexpr verdict check(const Dims& d) {
         if (kind.tensors > tensor_rows::capacity) {
             return {rule::tensor_rows_fit, layer, kind.tensors, tensor_rows::capacity};
         }
-        if (!kind.shapes.ok()) return detail::at_layer(kind.shapes, layer);
+        if (!kind.numbers.ok()) return detail::at_layer(kind.numbers, layer);
         if (kind.width != d.width) return {rule::widths_agree, layer, kind.width, d.width};
 
         if (kind.anchor) waiting = 0;

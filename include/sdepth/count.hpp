@@ -303,16 +303,17 @@ constexpr layer_flops flops_of_layer(const Dims& d, const Run& r) {
         if (row.use == role::gate || row.use == role::up) sum.hidden += forward;
         if (row.use != role::router) sum.paper += products * row.active * seq;
     }
-    sum.pairs = ratio(2 * work.per_pair) * own.pairs;
-    sum.states = ratio(2 * work.per_row) * ratio(own.rows);
-    sum.per_slot = ratio(2 * work.per_slot) * ratio(own.rows);
+    sum.pairs = ratio(count(2) * count(work.per_pair)) * own.pairs;
+    sum.states = ratio(count(2) * count(work.per_row)) * ratio(own.rows);
+    sum.per_slot = ratio(count(2) * count(work.per_slot)) * ratio(own.rows);
 
     const long long length = r.document == 0 ? r.seq : std::min(r.document, r.seq);
     const long long keys = work.window == 0 ? length : std::min(work.window, length);
     const ratio paper_rows = seq * ratio(1, k);
     const ratio paper_keys = ratio(keys) * (work.full_keys ? ratio(1) : ratio(1, k));
-    sum.paper_mixing = paper_rows * (ratio(2 * work.per_pair) * paper_keys + ratio(2 * work.per_row));
-    sum.paper_per_slot = paper_rows * ratio(2 * work.per_slot);
+    sum.paper_mixing =
+        paper_rows * (ratio(count(2) * count(work.per_pair)) * paper_keys + ratio(count(2) * count(work.per_row)));
+    sum.paper_per_slot = paper_rows * ratio(count(2) * count(work.per_slot));
     sum.reads_slots = work.per_slot > 0;
     sum.slots_written = L::state(d).slots_written;
     sum.slots_read_at_most = work.slots_read_at_most;

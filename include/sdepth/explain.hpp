@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sdepth/check.hpp"
+#include "sdepth/constants.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -26,7 +27,13 @@ constexpr bool not_a_formula() {
 template <long long layer, class Layer, detail::layer_member member>
 constexpr bool lacks_member() {
     static_assert(holds_for<Layer>,
-                  "sdepth: not a layer: add the member named here to the type; layer.hpp lists them all");
+                  "sdepth: not a layer: add the member or base named here to the type; layer.hpp lists them");
+    return true;
+}
+template <long long layer, class Layer, detail::layer_member member>
+constexpr bool member_is_constant() {
+    static_assert(holds_for<Layer>,
+                  "sdepth: the layer's member named here is not constant: make it static constexpr, without x / 0");
     return true;
 }
 template <long long layer, part_fault fault>
@@ -44,6 +51,12 @@ template <long long layer, class Layer, long long row, long long extent>
 constexpr bool tensor_has_elements() {
     static_assert(holds_for<Layer>,
                   "sdepth: a tensor row needs rows and copies from 1, and cols from 0: mend tensors() of this layer");
+    return true;
+}
+template <long long layer, class Layer, layer_number number, long long value>
+constexpr bool layer_within_range() {
+    static_assert(holds_for<Layer>,
+                  "sdepth: this number of a layer's tensors, mixing or state is out of range: see docs/diagnostics.md");
     return true;
 }
 template <long long layer, long long times>
@@ -230,22 +243,34 @@ namespace detail {
 
 // Rules whose error shows the type of the layer.
 constexpr bool shows_layer(rule broken) {
-    return broken == rule::lacks_member || broken == rule::tensor_rows_fit || broken == rule::tensor_has_elements ||
-           broken == rule::layer_own;
+    using enum rule;
+    return broken == lacks_member || broken == member_is_constant || broken == tensor_rows_fit ||
+           broken == tensor_has_elements || broken == layer_within_range || broken == layer_own;
 }
 
-/// The layer type at a position of formula type P, counted from 1, for the rules that show it; else void.
-template <class P, rule broken, long long layer>
+/// The layer type at a position of formula type P, counted from 1, for the rules that show it, or the inner layer or
+/// part that has the fault; else void.
+template <class P, class Sizes, rule broken, long long layer>
 struct culprit : std::type_identity<void> {};
-template <class P, rule broken, long long layer>
-requires(shows_layer(broken)) struct culprit<P, broken, layer> {
+template <class P, class Sizes, rule broken, long long layer>
+requires(shows_layer(broken)) struct culprit<P, Sizes, broken, layer> {
     static constexpr std::size_t kind = [] {
         for (const layer_run& r : runs_of<P>::runs) {
             if (layer <= r.first + r.times) return static_cast<std::size_t>(r.kind);
         }
         return std::size_t{0};
     }();
-    using type = typename element<kind, typename runs_of<P>::kinds>::type;
+    static constexpr auto find() {
+        using at = typename element<kind, typename runs_of<P>::kinds>::type;
+        if constexpr (broken == rule::lacks_member) {
+            return std::type_identity<typename lack_of<at>::type>{};
+        } else if constexpr (broken == rule::member_is_constant) {
+            return std::type_identity<typename inconstant_of<at, Sizes>::type>{};
+        } else {
+            return std::type_identity<at>{};
+        }
+    }
+    using type = typename decltype(find())::type;
 };
 
 /// Instantiates the reporter of a broken verdict; true either way, so that the gate adds no second error. It takes
@@ -256,13 +281,17 @@ constexpr bool report() {
     if constexpr (broken == rule::not_a_formula) {
         return not_a_formula<layer>();
     } else if constexpr (broken == rule::lacks_member) {
-        return lacks_member<layer, typename lack_of<Layer>::type, static_cast<layer_member>(a)>();
+        return lacks_member<layer, Layer, static_cast<layer_member>(a)>();
+    } else if constexpr (broken == rule::member_is_constant) {
+        return member_is_constant<layer, Layer, static_cast<layer_member>(a)>();
     } else if constexpr (broken == rule::parts_fit) {
         return parts_fit<layer, static_cast<part_fault>(a)>();
     } else if constexpr (broken == rule::tensor_rows_fit) {
         return tensor_rows_fit<layer, Layer, a, b>();
     } else if constexpr (broken == rule::tensor_has_elements) {
         return tensor_has_elements<layer, Layer, a, b>();
+    } else if constexpr (broken == rule::layer_within_range) {
+        return layer_within_range<layer, Layer, static_cast<layer_number>(a), b>();
     } else if constexpr (broken == rule::repeat_of_nothing) {
         return repeat_of_nothing<layer, a>();
     } else if constexpr (broken == rule::too_many_runs) {

@@ -48,6 +48,7 @@ set(SDEPTH_HEADERS
     layers/gated_delta.hpp
     layers/ends.hpp
     check.hpp
+    constants.hpp
     explain.hpp
     model.hpp
     count.hpp

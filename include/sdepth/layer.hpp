@@ -29,6 +29,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "sdepth/dims.hpp"
 #include "sdepth/numbers.hpp"
@@ -187,6 +188,21 @@ constexpr Policy evaluated(Policy p) {
     return p;
 }
 
+// Whether a layer that others are made of says so. False where it says nothing, or nothing constant: the model that it
+// stands in reports that, so the class made of it must not.
+template <class L>
+concept says_mixer = requires {
+    typename std::enable_if_t<bool(L::has_mixer)>;
+};
+template <class L>
+concept says_ffn = requires {
+    typename std::enable_if_t<bool(L::has_ffn)>;
+};
+template <class L>
+concept says_causal = requires {
+    typename std::enable_if_t<bool(L::causal)>;
+};
+
 // A sink that accepts any field, to ask whether a layer can describe itself.
 struct null_sink {
     template <class Value>
@@ -195,8 +211,23 @@ struct null_sink {
     constexpr void record(std::string_view, const Value&) {}
 };
 
-/// Names a member of a layer, in `rule::lacks_member`.
-enum class layer_member { none, name, has_mixer, has_ffn, causal, tensors, mixing, state, check, describe };
+/// Names a member of a layer, in `rule::lacks_member` and `rule::member_is_constant`.
+enum class layer_member {
+    none,
+    name,
+    has_mixer,
+    has_ffn,
+    causal,
+    tensors,
+    mixing,
+    state,
+    check,
+    describe,
+    layer_base,  // not a member, but the base that brings the rest
+    waits_for_anchor,
+    chooses_by_document,
+    width
+};
 
 /// A type and the member that it lacks.
 template <class T, layer_member Member>
@@ -235,6 +266,8 @@ constexpr auto find_lack() {
         return lack<T, check>{};
     } else if constexpr (!requires(null_sink sink, Dims d) { T::describe(sink, d); }) {
         return lack<T, describe>{};
+    } else if constexpr (is_layer && !std::derived_from<T, sdepth::layer_base>) {
+        return lack<T, layer_member::layer_base>{};
     } else {
         return lack<T, none>{};
     }
@@ -272,6 +305,6 @@ using lack_of = decltype(lack_of_layer<L>());
 
 /// A type that can stand in a formula and be counted.
 template <class L>
-concept Layer = std::derived_from<L, layer_base> &&(detail::lack_of<L>::member == detail::layer_member::none);
+concept Layer = detail::lack_of<L>::member == detail::layer_member::none;
 
 }  // namespace sdepth::inline v0

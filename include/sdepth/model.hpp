@@ -13,12 +13,19 @@ namespace sdepth::inline v0 {
 
 namespace detail {
 
-template <class P>
-constexpr verdict judge(const Dims& d) {
+template <class P, class Sizes>
+constexpr verdict judge() {
     if constexpr (std::is_same_v<P, broken_formula>) {
         return {};  // reported where the formula was written
     } else if constexpr (pattern<P>) {
-        return check<P>(d);
+        constexpr verdict repeats = check_repeats<P>();
+        if constexpr (!repeats.ok()) {
+            return repeats;
+        } else if constexpr (constexpr verdict v = check_constants<P, Sizes>(typename runs_of<P>::kinds{}); !v.ok()) {
+            return v;
+        } else {
+            return check<P>(Sizes::dims);
+        }
     } else {
         return {rule::not_a_formula};
     }
@@ -53,10 +60,11 @@ template <auto Formula, Dims D>
 struct Model {
     using formula = std::remove_cvref_t<decltype(Formula)>;  // nvcc's host pass makes it a reference
     static constexpr Dims dims = D;
-    static constexpr verdict judgement = detail::judge<formula>(D);
+    using sizes = detail::sizes_of<detail::evaluated(D)>;
+    static constexpr verdict judgement = detail::judge<formula, sizes>();
     static constexpr bool valid = judgement.ok() && !std::is_same_v<formula, broken_formula>;
     static_assert(detail::report<judgement.broken, judgement.layer, judgement.a, judgement.b,
-                                 typename detail::culprit<formula, judgement.broken, judgement.layer>::type>());
+                                 typename detail::culprit<formula, sizes, judgement.broken, judgement.layer>::type>());
 
     using expansion = std::conditional_t<valid, runs_of<formula>, detail::empty_formula<formula>>;
     using kinds = typename expansion::kinds;

@@ -49,7 +49,7 @@ namespace explain {
 
 template <class Type, detail::layer_member lacking>
 constexpr void not_a_layer() {
-    if constexpr (lacking == detail::layer_member::none) {
+    if constexpr (lacking == detail::layer_member::layer_base) {
         static_assert(std::derived_from<Type, layer_base>,
                       "sdepth: not a layer: derive the type named here from sdepth::layer_base");
     } else {

@@ -11,9 +11,11 @@ enum class rule {
     none,
     not_a_formula,              ///< Model of something else than layers joined by + and *
     lacks_member,               ///< a layer type lacks a member of `layer.hpp`
+    member_is_constant,         ///< a member of a layer type that no constant can be made of
     parts_fit,                  ///< a block whose parts are not one mixer and one feed-forward part
     tensor_rows_fit,            ///< a layer of more tensors than `tensor_rows` holds
     tensor_has_elements,        ///< a tensor row without rows or copies, or with negative columns
+    layer_within_range,         ///< a number of a tensor row, of `mixing_work` or of `state_size` that means nothing
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
     size_not_positive,          ///< a size that a layer needs is missing or not positive
@@ -115,6 +117,24 @@ enum class policy_name {
     scope,
     keys,
     attention
+};
+
+/// Names a number that a layer states, in `rule::layer_within_range`.
+enum class layer_number {
+    tensor_role,
+    tensor_scope,
+    tensor_active,
+    per_pair,
+    per_row,
+    per_slot,
+    window,
+    slots_read_at_most,
+    kv_row,
+    recurrent,
+    conv_channels,
+    conv_width,
+    slots_written,
+    slot
 };
 
 /// What is wrong with the parts of a block, in `rule::parts_fit`.

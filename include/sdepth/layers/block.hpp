@@ -49,7 +49,7 @@ struct Block : layer_base {
     static constexpr block_policy policy = P;
     static constexpr bool has_mixer = !std::is_same_v<Mixer, None>;
     static constexpr bool has_ffn = !std::is_same_v<Ffn, None>;
-    static constexpr bool causal = Mixer::causal && Ffn::causal;
+    static constexpr bool causal = detail::says_causal<Mixer> && detail::says_causal<Ffn>;
     static constexpr std::string_view name = "block";
 
     static constexpr tensor_rows tensors(const Dims& d) {

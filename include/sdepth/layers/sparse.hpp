@@ -72,9 +72,9 @@ struct Sparse : layer_base {
     static constexpr sparse_policy policy = P;
     static constexpr long long sparsity = K;
     static constexpr std::string_view name = "sparse";
-    static constexpr bool has_mixer = L::has_mixer;
-    static constexpr bool has_ffn = L::has_ffn;
-    static constexpr bool causal = L::causal;  // evaluation routes by threshold, token by token
+    static constexpr bool has_mixer = detail::says_mixer<L>;
+    static constexpr bool has_ffn = detail::says_ffn<L>;
+    static constexpr bool causal = detail::says_causal<L>;  // evaluation routes by threshold, token by token
     static constexpr bool waits_for_anchor = P.bias && P.clear_every == 0;
     static constexpr bool chooses_by_document = P.scope == selection_scope::document;
 
