@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "sdepth/count.hpp"
+#include "sdepth/error.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -41,6 +42,13 @@ struct inert_token_budget {
     constexpr operator token_budget() const { return {.batch_tokens = 1}; }  // NOLINT(google-explicit-constructor)
 };
 
+/// Tokens of `cost` FLOPs each. Beyond the range a constant does not compile, for it throws, and the error shows the
+/// line.
+constexpr long long affordable(double compute, double cost) {
+    if (!(compute >= 0 && compute < 9e18 * cost)) throw error("tokens_for: the budget must buy 0 to 9e18 tokens");
+    return static_cast<long long>(compute / cost);
+}
+
 template <class M, Run R>
 struct paper_cost {
     static constexpr auto per_token = flops<M, evaluated(R)>.paper.per_token().value();
@@ -49,13 +57,14 @@ struct paper_cost {
 
 }  // namespace detail
 
-/// Tokens of model M in run R for `compute` training FLOPs.
+/// Tokens of model M in run R for `compute` training FLOPs, from 0 to what 9e18 tokens cost; else it throws `error`,
+/// and is no constant.
 template <class M, Run R>
 constexpr auto tokens_for(double compute) {
     using cost = detail::paper_cost<M, detail::evaluated(R)>;
     if constexpr (cost::counted) {
-        return token_budget{.training = static_cast<long long>(compute / (3 * cost::per_token)),
-                            .forward = static_cast<long long>(compute / cost::per_token),
+        return token_budget{.training = detail::affordable(compute, 3 * cost::per_token),
+                            .forward = detail::affordable(compute, cost::per_token),
                             .batch_tokens = batch_tokens(R)};
     } else {
         return detail::inert_token_budget{};
