@@ -7,14 +7,26 @@
 #include <utility>
 #include <vector>
 
+#include "sdepth/inert.hpp"
+#include "sdepth/model.hpp"
 #include "sdepth/passes/layer.hpp"
 #include "sdepth/routing_reference.hpp"
 
 namespace sdepth::inline v0 {
 
-/// What independent choices of the same rate would show on the longest run of sparse layers of model M.
+namespace detail {
+
+struct inert_routing {
+    inert_number sparsity, layers;
+    constexpr inert_real share() const { return {}; }
+    constexpr inert_real coverage() const { return {}; }
+    constexpr inert_real jaccard() const { return {}; }
+    constexpr inert_real updates(long long) const { return {}; }
+    constexpr operator independent_routing() const { return {}; }  // NOLINT(google-explicit-constructor)
+};
+
 template <class M>
-constexpr independent_routing independent_reference() {
+constexpr independent_routing longest_sparse_run() {
     independent_routing longest;
     for (const layer_run& r : M::runs) {
         visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
@@ -22,6 +34,14 @@ constexpr independent_routing independent_reference() {
         });
     }
     return longest;
+}
+
+}  // namespace detail
+
+/// What independent choices of the same rate would show on the longest run of sparse layers of model M.
+template <class M>
+constexpr auto independent_reference() {
+    return detail::unless_broken<M, detail::inert_routing>([] { return detail::longest_sparse_run<M>(); });
 }
 
 /// Means over everything observed.

@@ -35,8 +35,9 @@ auto kinds_to_hana(type_list<Ls...> kinds) -> decltype(kinds_to_hana<M>(kinds, s
 
 }  // namespace detail
 
-/// The runs of model M in order of execution: `hana::tuple` of pairs of `hana::type<layer>` and the number of layers. A
-/// block repeated n times gives n runs; beyond some hundred of them take the kinds.
+/// The runs of model M in order of execution, none of a model that broke a rule: `hana::tuple` of pairs of
+/// `hana::type<layer>` and the number of layers. A block repeated n times gives n runs; beyond some hundred of them
+/// take the kinds.
 template <class M>
 using hana_runs = decltype(detail::runs_to_hana<M>(std::make_index_sequence<detail::run_count<M>>{}));
 template <class M>

@@ -6,6 +6,7 @@
 #include "formula.hpp"
 #include "sdepth/alignment.hpp"
 #include "sdepth/decoder.hpp"
+#include "sdepth/diagnostics.hpp"
 #include "sdepth/hana.hpp"
 #include "sdepth/kernels/host/host.hpp"
 #include "sdepth/law.hpp"
@@ -56,6 +57,9 @@ constexpr bool everything_as_usual() {
     static_assert(plan<M, B, used>::peak_bytes % 256 == 0 && plan<M, B, used>::saved_offsets.size() == 3);
     static_assert(plan<M, B, used>::saved_bytes / 8 > 1 && plan<M, B, used>::layer_region_bytes < 1'000'000'000);
     static_assert(decoding_bytes<M, B, used> / 256 > 1000);
+    static_assert(independent_reference<M>().layers == 8 && independent_reference<M>().coverage() > 0.89 &&
+                  independent_reference<M>().coverage() < 0.91);
+    static_assert(independent_reference<M>().share() == 0.25 && independent_reference<M>().updates(9) == 0);
     static_assert(std::is_same_v<decltype(runs_as_hana<M>), const hana_runs<M>>);
     return true;
 }
