@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that a wrong program is refused well: run_reject.py --compiler CXX [--nvcc] [--include DIR]... CASE.cpp...
+"""Checks that a wrong program is refused well:
+
+    run_reject.py --compiler CXX [--nvcc] [--include DIR]... [--first HEADER] CASE.cpp...
+
+`--first` reads HEADER before the case, from HEADER.gch if that was compiled with the same options.
 
 A case holds two programs, the rejected one and its accepted twin:
 
@@ -31,6 +35,7 @@ WARNING = re.compile(r"^(?:\S.*)?\bwarning(?: #[\w-]+)?\s*:", re.MULTILINE)
 # Behind `error: static assertion failed: ` (g++), or quoted behind the requirement (clang++) or `with` (nvcc).
 LIBRARY_TEXT = re.compile(r"\bstatic[_ ]assert(?:ion)? failed(?:: | with \"|.* \")sdepth: ")
 OWN_TEXT = re.compile(r"^// own text\b", re.MULTILINE)
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 LINE_MARKER = re.compile(r'^#(?:line)? (\d+) "([^"]*)"')
 
 
@@ -39,32 +44,35 @@ class Malformed(Exception):
 
 
 class Compiler:
-    def __init__(self, path, nvcc, includes):
-        # cudafe++ reads the unit as host code, then cicc as device code: -cuda runs both and leaves out the host compiler.
-        base = [path, "-std=c++20"] + (["-x", "cu", "-gencode", "arch=compute_90a,code=sm_90a"] if nvcc else [])
-        base += [f"-I{d}" for d in includes]
-        self._check = base + (["-cuda"] if nvcc else ["-fsyntax-only", "-Wall", "-Wextra"])
+    def __init__(self, path, nvcc, includes, first):
+        base = [path, "-std=c++20"] + (["-x", "cu", "-arch=sm_90a"] if nvcc else [])
+        self._check = base + [f"-I{d}" for d in includes] + (["-include", first] if first else [])
+        # One pass of nvcc's front end; -cuda would be two of the same.
+        self._check += ["-ptx"] if nvcc else ["-fsyntax-only", "-Wall", "-Wextra"]
         self._preprocess = base + ["-E"]
         self._nvcc = nvcc
 
     def check(self, case, twin):
         with tempfile.TemporaryDirectory() as folder:
-            out = ["-o", f"{folder}/out.ii"] if self._nvcc else []
+            out = ["-o", f"{folder}/out.ptx"] if self._nvcc else []
             run = subprocess.run(self._check + out + ["-DTWIN"] * twin + [str(case)], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
         return run.returncode, run.stdout
 
     def live_lines(self, case, twin):
-        """Numbers of the case's own lines that the preprocessor leaves in."""
-        run = subprocess.run(self._preprocess + ["-DTWIN"] * twin + [str(case)], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        """Numbers of the case's own lines that the preprocessor leaves in; it need not read what the case includes."""
+        with tempfile.TemporaryDirectory() as folder:
+            alone = pathlib.Path(folder) / "alone.cpp"
+            alone.write_text(INCLUDE.sub("", case.read_text(encoding="utf-8")), encoding="utf-8")
+            run = subprocess.run(self._preprocess + ["-DTWIN"] * twin + [str(alone)], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
         if run.returncode != 0:
             raise Malformed(f"does not preprocess:\n{run.stderr}")
         live, line, mine = set(), 0, False
         for text in run.stdout.splitlines():
             marker = LINE_MARKER.match(text)
             if marker:
-                line, mine = int(marker[1]), marker[2] == str(case)
+                line, mine = int(marker[1]), marker[2] == str(alone)
                 continue
             if mine and text.strip(" \t;"):
                 live.add(line)
@@ -123,12 +131,13 @@ def main(arguments=None):
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--nvcc", action="store_true", help="the compiler is nvcc")
     parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--first", default="", metavar="HEADER", help="a header to read before the case")
     parser.add_argument("cases", nargs="+", type=pathlib.Path)
     options = parser.parse_args(arguments)
     if shutil.which(options.compiler) is None:
         print(f"skipped: no {options.compiler}")
         return 4
-    compiler = Compiler(options.compiler, options.nvcc, options.include)
+    compiler = Compiler(options.compiler, options.nvcc, options.include, options.first)
     worst = 0
     for case in options.cases:
         try:
