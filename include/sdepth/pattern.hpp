@@ -159,11 +159,30 @@ constexpr auto operator*(Constant<T, N>, P) {
     return typename detail::repeated<P, static_cast<long long>(N)>::type{};
 }
 
+namespace detail {
+
+/// What `loop<N>(arguments)` gives when they are not one formula; in `slips.hpp`.
+template <class... Ts>
+constexpr broken_formula wrong_loop_argument();
+
+}  // namespace detail
+
+/// The type of `loop<N>`; the loop of a formula is a `Loop`.
+template <long long N>
+struct LoopOf {
+    template <pattern P>
+    constexpr auto operator()(P) const {
+        return std::conditional_t<detail::any_broken<P>, broken_formula, Loop<P, N>>{};
+    }
+    template <class... Ts>
+    constexpr broken_formula operator()(Ts...) const {
+        return detail::wrong_loop_argument<Ts...>();
+    }
+};
+
 /// N passes through a formula with one set of weights: parameters count once, work and state N times.
-template <long long N, pattern P>
-constexpr auto loop(P) {
-    return std::conditional_t<detail::any_broken<P>, broken_formula, Loop<P, N>>{};
-}
+template <long long N>
+inline constexpr LoopOf<N> loop{};
 
 /// `4_c`, the compile-time integer of Boost.Hana.
 namespace literals {

@@ -36,6 +36,11 @@ template <class T>
 concept part = std::is_class_v<T> && !pattern<T> && part_members<T> && !layer_members<T>;
 
 template <class T>
+inline constexpr bool is_loop = false;
+template <long long N>
+inline constexpr bool is_loop<LoopOf<N>> = true;
+
+template <class T>
 concept has_value = requires {
     T::value;
 };
@@ -80,13 +85,24 @@ template <class Factor>
 constexpr void formulas_do_not_multiply() {
     static_assert(detail::constant<Factor>, "sdepth: formulas do not multiply: write a + b, or a * 4_c to repeat a");
 }
-template <class Argument>
-constexpr void loop_takes_a_formula() {
-    static_assert(pattern<Argument>, "sdepth: a loop takes a formula: write loop<2>(dense * 4_c), the passes in < >");
+template <class... Operands>
+constexpr void formulas_add_and_repeat() {
+    static_assert(!(pattern<Operands> || ...),
+                  "sdepth: formulas know + and * alone: write a + b, a * 4_c or loop<2>(a)");
 }
-template <class Argument>
+template <class... Arguments>
+constexpr void loop_takes_a_formula() {
+    static_assert(sizeof...(Arguments) == 1 && (pattern<Arguments> && ...),
+                  "sdepth: a loop takes a formula: write loop<2>(dense * 4_c), the passes in < >");
+}
+template <class Layer>
+constexpr void layer_wraps_no_other() {
+    static_assert(!pattern<Layer>,
+                  "sdepth: this layer wraps no other: sparse<4>(a) does; choose the parts of one by layer<Mixer, Ffn>");
+}
+template <class... Arguments>
 constexpr void sparse_wraps_one_layer() {
-    static_assert(std::is_base_of_v<layer_base, Argument>,
+    static_assert(sizeof...(Arguments) == 1 && (std::is_base_of_v<layer_base, Arguments> && ...),
                   "sdepth: sparse wraps one layer: write sparse<4>(a) + sparse<4>(b), or sparse<4>(a) * 2_c");
 }
 
@@ -97,7 +113,9 @@ namespace detail {
 /// Reports that T, a class, is no layer.
 template <class T>
 constexpr void report_no_layer() {
-    if constexpr (!part<T>) {
+    if constexpr (is_loop<T>) {
+        explain::loop_takes_a_formula<T>();
+    } else if constexpr (!part<T>) {
         explain::not_a_layer<T, lack_of<T>::member>();
     } else if constexpr (requires(Dims d) { T::mixing(d); }) {
         explain::mixer_alone<T>();
@@ -131,6 +149,12 @@ constexpr void report_factors() {
             explain::repeat_count_is_a_constant<factor>();
         }
     }
+}
+
+template <class... Ts>
+constexpr broken_formula no_such_operator() {
+    if constexpr (!any_broken<Ts...>) explain::formulas_add_and_repeat<Ts...>();
+    return {};
 }
 
 template <class... Ts>
@@ -172,26 +196,61 @@ constexpr broken_formula operator*(Constant<T, N>, X) {
     return {};
 }
 
-template <long long N, class T>
-requires(!pattern<T>) constexpr broken_formula loop(T) {
-    if constexpr (detail::no_layer<T>) {
-        detail::report_no_layer<T>();
-    } else {
-        explain::loop_takes_a_formula<T>();
-    }
-    return {};
+// The operators that formulas do not have.
+template <class A, class B>
+requires detail::about_formulas<A, B>
+constexpr broken_formula operator-(A, B) { return detail::no_such_operator<A, B>(); }
+template <class A, class B>
+requires detail::about_formulas<A, B>
+constexpr broken_formula operator/(A, B) { return detail::no_such_operator<A, B>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator-(P, Constant<T, N>) {
+    return detail::no_such_operator<P>();
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator/(P, Constant<T, N>) {
+    return detail::no_such_operator<P>();
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator-(Constant<T, N>, P) {
+    return detail::no_such_operator<P>();
+}
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator/(Constant<T, N>, P) {
+    return detail::no_such_operator<P>();
+}
+template <pattern P>
+constexpr broken_formula operator-(P) {
+    return detail::no_such_operator<P>();
 }
 
 namespace detail {
 
-/// What `sparse<K>(argument)` gives when the argument is no layer.
-template <class T>
-constexpr broken_formula wrong_inner_layer() {
-    if constexpr (no_layer<T>) {
-        report_no_layer<T>();
-    } else if constexpr (!any_broken<T>) {
-        explain::sparse_wraps_one_layer<T>();
+template <class... Ts>
+constexpr broken_formula wrong_loop_argument() {
+    if constexpr (sizeof...(Ts) == 1 && (no_layer<Ts> && ...)) {
+        (report_no_layer<Ts>(), ...);
+    } else if constexpr (!any_broken<Ts...>) {
+        explain::loop_takes_a_formula<Ts...>();
     }
+    return {};
+}
+
+/// What `sparse<K>(arguments)` gives when they are not one layer.
+template <class... Ts>
+constexpr broken_formula wrong_inner_layer() {
+    if constexpr (sizeof...(Ts) == 1 && (no_layer<Ts> && ...)) {
+        (report_no_layer<Ts>(), ...);
+    } else if constexpr (!any_broken<Ts...>) {
+        explain::sparse_wraps_one_layer<Ts...>();
+    }
+    return {};
+}
+
+/// What `moe<4, 2>(arguments)` gives.
+template <class Layer, class... Ts>
+constexpr broken_formula wrapped_by_a_block() {
+    if constexpr (!any_broken<Ts...>) explain::layer_wraps_no_other<Layer>();
     return {};
 }
 

@@ -86,6 +86,12 @@ struct Block : layer_base {
         sink.function("norm", name_of(P.norm));
         sink.function("norm epsilon", P.norm_epsilon);
     }
+
+    /// A slip: `moe<4, 2>(dense)`.
+    template <class... Ts>
+    constexpr broken_formula operator()(Ts...) const {
+        return detail::wrapped_by_a_block<Block, Ts...>();
+    }
 };
 
 /// A layer of two chosen parts: `layer<Mamba2<>, Experts<16, 2>> * 3_c`.

@@ -162,6 +162,10 @@ struct Sparse : layer_base {
             return detail::wrong_inner_layer<Other>();
         }
     }
+    template <class... Others>
+    requires(sizeof...(Others) != 1) constexpr broken_formula operator()(Others...) const {
+        return detail::wrong_inner_layer<Others...>();
+    }
 
   private:
     // A negative tau or increment would draw tokens to where they have been: the reverse of balancing (Eq. 8).
