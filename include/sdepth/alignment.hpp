@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <string_view>
 
-#include "sdepth/count.hpp"
+#include "sdepth/flops.hpp"
 #include "sdepth/inert.hpp"
+#include "sdepth/layer_counts.hpp"
 #include "sdepth/model.hpp"
+#include "sdepth/params.hpp"
+#include "sdepth/state.hpp"
 
 namespace sdepth::inline v0 {
 

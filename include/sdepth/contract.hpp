@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "sdepth/count.hpp"
 #include "sdepth/digest.hpp"
+#include "sdepth/params.hpp"
 
 namespace sdepth::inline v0 {
 

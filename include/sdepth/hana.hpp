@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "sdepth/count.hpp"
+#include "sdepth/layer_counts.hpp"
 #include "sdepth/model.hpp"
 
 namespace sdepth::inline v0 {

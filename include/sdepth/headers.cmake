@@ -20,6 +20,7 @@ set(SDEPTH_HEADERS
     law.hpp
     law_estimate.hpp
     law_runs.hpp
+    counted.hpp
     numbers.hpp
     type_list.hpp
     dims.hpp
@@ -51,7 +52,10 @@ set(SDEPTH_HEADERS
     constants.hpp
     explain.hpp
     model.hpp
-    count.hpp
+    layer_counts.hpp
+    params.hpp
+    flops.hpp
+    state.hpp
     digest.hpp
     contract.hpp
     hana.hpp
@@ -91,6 +95,8 @@ set(SDEPTH_HEADERS
     passes/experts.hpp
     passes/block.hpp
     passes/layer.hpp
+    run_places.hpp
+    memory_layout.hpp
     plan.hpp
     kernels/host/parallel.hpp
     kernels/host/vector.hpp

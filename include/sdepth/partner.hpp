@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "sdepth/count.hpp"
+#include "sdepth/flops.hpp"
 #include "sdepth/inert.hpp"
+#include "sdepth/layer_counts.hpp"
 #include "sdepth/layers/block.hpp"
 #include "sdepth/model.hpp"
+#include "sdepth/params.hpp"
 
 namespace sdepth::inline v0 {
 

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "sdepth/contract.hpp"
-#include "sdepth/count.hpp"
 #include "sdepth/digest.hpp"
+#include "sdepth/flops.hpp"
+#include "sdepth/layer_counts.hpp"
+#include "sdepth/params.hpp"
+#include "sdepth/state.hpp"
 
 namespace sdepth::inline v0 {
 

@@ -15,10 +15,14 @@
 #include "sdepth/pattern.hpp"                  // * and +, loop<n>, 4_c
 
 // The model and its counts.
-#include "sdepth/contract.hpp"  // contract_text<M>(run_record)
-#include "sdepth/count.hpp"     // params<M>, flops<M, Run>, state<M, Run>, counted<got, want>()
-#include "sdepth/digest.hpp"    // digest<M>
-#include "sdepth/model.hpp"     // Model<formula, Dims{...}>
+#include "sdepth/contract.hpp"      // contract_text<M>(run_record)
+#include "sdepth/counted.hpp"       // counted<got, want>()
+#include "sdepth/digest.hpp"        // digest<M>
+#include "sdepth/flops.hpp"         // flops<M, Run>
+#include "sdepth/layer_counts.hpp"  // active_layers<M>
+#include "sdepth/model.hpp"         // Model<formula, Dims{...}>
+#include "sdepth/params.hpp"        // params<M>
+#include "sdepth/state.hpp"         // state<M, Run>
 
 // From a budget to a model, and to the models that it is compared with.
 #include "sdepth/alignment.hpp"     // matched<M, P, Run>, alignment<M, P, Run>

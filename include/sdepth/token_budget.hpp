@@ -4,8 +4,8 @@
 
 #include <concepts>
 
-#include "sdepth/count.hpp"
 #include "sdepth/error.hpp"
+#include "sdepth/flops.hpp"
 
 namespace sdepth::inline v0 {
 

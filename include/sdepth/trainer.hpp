@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "sdepth/checkpoint.hpp"
-#include "sdepth/count.hpp"
 #include "sdepth/data.hpp"
 #include "sdepth/diagnostics.hpp"
 #include "sdepth/log.hpp"

@@ -4,6 +4,8 @@
 
 #include <type_traits>
 
+#include "sdepth/counted.hpp"
+#include "sdepth/params.hpp"
 #include "sdepth/presets.hpp"
 #include "sdepth/token_budget.hpp"
 

@@ -3,7 +3,6 @@
 // passed as types and formulas as arguments, never sizes as template parameters: nvcc 13 misprints those.
 #pragma once
 
-#include "sdepth/count.hpp"
 #include "sdepth/presets.hpp"
 #include "sdepth/sdepth.hpp"
 
