@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A budget of more tokens than can be counted. It is an argument, not a constant of a type, so the error is the compiler's,
-// and shows the line of the library's.
+// A budget of more tokens than can be counted: an argument, so the error is the compiler's, and shows our line.
 // own text: of the exception
 // expect: tokens_for: the budget must buy 0 to 9e18 tokens
 #include "formula.hpp"
