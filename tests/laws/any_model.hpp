@@ -9,33 +9,14 @@
 #include <vector>
 
 #include "sdepth/pipeline.hpp"
+#include "support/random_batch.hpp"
 
 namespace laws {
 
 using namespace sdepth;
 
-/// Sizes of a model and its run.
-struct law_sizes {
-    std::size_t batch = 0, seq = 0, vocab = 0;
-};
-
-/// A random micro-batch with documents and padding.
-struct random_batch {
-    std::vector<int> tokens, targets, documents, live;
-    step_totals totals;
-
-    random_batch(const law_sizes& sizes, std::uint64_t seed, bool packed);
-    template <class M, Run R>
-    static random_batch of(std::uint64_t seed, bool packed) {
-        return {{static_cast<std::size_t>(R.batch), static_cast<std::size_t>(R.seq),
-                 static_cast<std::size_t>(M::dims.vocab)},
-                seed,
-                packed};
-    }
-    batch_view view(bool packed) const {
-        return {tokens.data(), targets.data(), packed ? documents.data() : nullptr, packed ? live.data() : nullptr};
-    }
-};
+using sdepth_test::batch_sizes;
+using sdepth_test::random_batch;
 
 /// A model of any type in training, on the fp64 host backend.
 class any_model {
@@ -53,12 +34,12 @@ class any_model {
     /// The rows that every sparse layer chose in the last step, and the experts that took them.
     virtual std::vector<int> choices() = 0;
 
-    const law_sizes& sizes() const { return sizes_; }
+    const batch_sizes& sizes() const { return sizes_; }
     const std::vector<file_tensor>& tensors() const { return tensors_; }
     std::vector<double> gradient(const file_tensor& t) const;
 
   protected:
-    law_sizes sizes_;
+    batch_sizes sizes_;
     std::vector<file_tensor> tensors_;
     const double* gradients_ = nullptr;
     long long elements_ = 0;  // of the weight region
@@ -90,14 +71,15 @@ using logits_of = std::function<std::vector<double>(const batch_view&)>;
 void gradients_agree(any_model& model, bool packed, std::uint64_t seed);
 
 /// Changing what follows changes no earlier logit, under the causal rule.
-void prefix_is_independent(const law_sizes& sizes, std::uint64_t seed, const logits_of& logits);
+void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits);
 
 /// Decoding token by token, and in passes, gives the logits of the full causal evaluation, and a decoder comes back to
 /// a prefix.
-void decoding_equals_evaluation(const law_sizes& sizes, std::uint64_t seed, const logits_of& logits, any_decoder& text);
+void decoding_equals_evaluation(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits,
+                                any_decoder& text);
 
 /// A packed sequence has the losses of its documents alone, when selection respects documents.
-void documents_are_apart(const law_sizes& sizes, std::uint64_t seed,
+void documents_are_apart(const batch_sizes& sizes, std::uint64_t seed,
                          const std::function<double(const batch_view&)>& evaluate);
 
 }  // namespace laws

@@ -10,30 +10,6 @@
 
 namespace laws {
 
-random_batch::random_batch(const law_sizes& sizes, std::uint64_t seed, bool packed) {
-    const std::size_t rows = sizes.batch * sizes.seq, seq = sizes.seq;
-    tokens.resize(rows);
-    targets.assign(rows, -1);
-    documents.assign(rows, 0);
-    live.assign(sizes.batch, static_cast<int>(seq));
-    for (std::size_t i = 0; i < rows; ++i) {
-        const double u = random_uniform(seed, random_use::check, 0, i);
-        tokens[i] = static_cast<int>(u * static_cast<double>(sizes.vocab));
-    }
-    for (std::size_t b = 0; b < sizes.batch; ++b) {
-        if (packed) {
-            live[b] = static_cast<int>(seq - b);  // the last sequences are padded
-            for (std::size_t i = 0; i < seq; ++i) {
-                documents[b * seq + i] = static_cast<int>(i >= seq / 3) + static_cast<int>(i >= seq - 4);
-            }
-        }
-        const auto real = static_cast<std::size_t>(live[b]);
-        for (std::size_t i = 0; i + 1 < real; ++i) targets[b * seq + i] = tokens[b * seq + i + 1];
-        totals.targets += static_cast<long long>(real) - 1;
-        totals.rows += static_cast<long long>(real);
-    }
-}
-
 void any_model::scatter_weights(std::uint64_t seed) {
     for (const file_tensor& t : tensors_) {
         const tensor_row& tensor = t.row->tensor;
@@ -103,7 +79,7 @@ void gradients_agree(any_model& model, bool packed, std::uint64_t seed) {
     }
 }
 
-void prefix_is_independent(const law_sizes& sizes, std::uint64_t seed, const logits_of& logits) {
+void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits) {
     const random_batch batch(sizes, seed, false);
     const auto before = logits(batch.view(false));
     const std::size_t seq = sizes.seq, vocab = sizes.vocab;
@@ -133,8 +109,8 @@ void prefix_is_independent(const law_sizes& sizes, std::uint64_t seed, const log
 namespace {
 
 /// Sequence 0 starts with `head` tokens at once, the others one later each; then all go on token by token.
-void decodes_from(std::size_t head, const law_sizes& sizes, const random_batch& batch, const std::vector<double>& full,
-                  any_decoder& text) {
+void decodes_from(std::size_t head, const batch_sizes& sizes, const random_batch& batch,
+                  const std::vector<double>& full, any_decoder& text) {
     text.reset();
     std::vector<std::size_t> done(sizes.batch, 0);
     for (std::size_t pass = 0; pass < sizes.seq + sizes.batch; ++pass) {
@@ -160,7 +136,7 @@ void decodes_from(std::size_t head, const law_sizes& sizes, const random_batch& 
 }
 
 /// Back to a prefix after other tokens: the same logits bit for bit as without them.
-void comes_back(const law_sizes& sizes, const random_batch& batch, any_decoder& text) {
+void comes_back(const batch_sizes& sizes, const random_batch& batch, any_decoder& text) {
     const auto tokens = [&](std::size_t from, std::size_t to) {
         std::vector<std::vector<int>> some;
         for (std::size_t b = 0; b < sizes.batch; ++b) {
@@ -182,7 +158,7 @@ void comes_back(const law_sizes& sizes, const random_batch& batch, any_decoder& 
 
 }  // namespace
 
-void decoding_equals_evaluation(const law_sizes& sizes, std::uint64_t seed, const logits_of& logits,
+void decoding_equals_evaluation(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits,
                                 any_decoder& text) {
     const random_batch batch(sizes, seed, false);
     const auto full = logits(batch.view(false));
@@ -192,7 +168,7 @@ void decoding_equals_evaluation(const law_sizes& sizes, std::uint64_t seed, cons
     comes_back(sizes, batch, text);
 }
 
-void documents_are_apart(const law_sizes& sizes, std::uint64_t seed,
+void documents_are_apart(const batch_sizes& sizes, std::uint64_t seed,
                          const std::function<double(const batch_view&)>& evaluate) {
     random_batch batch(sizes, seed, true);
     // Only the last document of each sequence has targets; then change every token of the first.

@@ -26,8 +26,7 @@ class subject : public any_model {
 
   public:
     explicit subject(std::uint64_t seed) : backend_(1), pipe_(backend_) {
-        sizes_ = {static_cast<std::size_t>(R.batch), static_cast<std::size_t>(R.seq),
-                  static_cast<std::size_t>(M::dims.vocab)};
+        sizes_ = batch_sizes::of<M, R>();
         for_each_file_tensor<M>([&](const file_tensor& t) { tensors_.push_back(t); });
         gradients_ = pipe_.parameters().gradients;
         elements_ = tensor_table<M>.elements;
