@@ -8,8 +8,8 @@ packages=(g++ cmake ninja-build python3 libboost-dev libopenblas-dev libcli11-de
 for set in "$@"; do
     case "$set" in
         train) packages+=(python3-matplotlib) ;;
-        test) packages+=(catch2 libpcre2-dev clang git) ;;
-        lint) packages+=(clang-format clang-tidy) ;;
+        test) packages+=(catch2 libpcre2-dev git) ;;
+        lint) packages+=(clang clang-format clang-tidy) ;;
         fuzz) packages+=(libclang-rt-14-dev) ;;
         interop) packages+=(python3-venv) ;;
         *) echo "packages.sh: unknown set '$set' (train, test, lint, fuzz, interop)" >&2; exit 2 ;;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds and runs the tests: test.sh [--all]. Installs Debian packages when run as root.
-#   (nothing)  host build and every host test
-#   --all      also lint, sanitizers, fuzzing, file formats against their Python packages, and, where nvcc is, the CUDA build
+#   (nothing)  the tests of the host: every kind of test, by g++ alone
+#   --all      also what clang++ says, each header alone, the examples, lint, sanitizers, fuzzing, file formats against their
+#              Python packages, and, where nvcc is, the CUDA build
 # Ends with one line, `N passed, N failed, N skipped`, and exit code 1 if anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -58,11 +59,11 @@ run_ctest() {
     echo "== $preset: $p passed, $f failed, $s skipped in $((SECONDS - began)) s"
 }
 
-# preset NAME [CTEST_ARGUMENT...]: configure, build everything that can be built, test.
+# preset NAME EXAMPLES [CTEST_ARGUMENT...]: configure, with or without the examples, build everything that can be built, test.
 preset() {
-    local name=$1
-    shift
-    step "$name: configure" cmake --preset "$name" || return 1
+    local name=$1 examples=$2
+    shift 2
+    step "$name: configure" cmake --preset "$name" -DSDEPTH_EXAMPLES="$examples" || return 1
     step "$name: build" cmake --build --preset "$name" -j "$jobs" -- -k 0 || true
     run_ctest "$name" "$@"
 }
@@ -79,12 +80,14 @@ finish() {
 sets=(test)
 $all && sets+=(lint fuzz interop)
 step "packages" scripts/packages.sh "${sets[@]}" || finish
-if $all; then step "interop packages" scripts/interop_venv.sh; fi
-preset host
 if $all; then
+    step "interop packages" scripts/interop_venv.sh
+    preset host ON
     step "lint" scripts/lint.sh
-    preset host-asan -LE compile  # sanitizers change nothing about what compiles
+    preset host-asan OFF -LE compile  # sanitizers change nothing about what compiles
     if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh 20; fi
-    if command -v nvcc >/dev/null; then preset cuda; else skip "cuda" "no nvcc"; fi
+    if command -v nvcc >/dev/null; then preset cuda ON; else skip "cuda" "no nvcc"; fi
+else
+    preset host OFF -LE thorough
 fi
 finish

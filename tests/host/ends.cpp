@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "sdepth/kernels/host/host.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/samples.hpp"
 #include "support/tolerance.hpp"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "sdepth/decoder.hpp"
-#include "sdepth/kernels/host/host.hpp"
 #include "sdepth/pipeline.hpp"
 #include "sdepth/sdepth.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/random_batch.hpp"
 
 namespace every_layer {

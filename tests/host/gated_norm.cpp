@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RMS norms with a gate on the host backend.
-#include "sdepth/kernels/host/host.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/samples.hpp"
 #include "support/tolerance.hpp"
 

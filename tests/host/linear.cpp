@@ -2,8 +2,8 @@
 // Linear maps of the host backend: slopes, dead rows, float against double, threads.
 #include <vector>
 
-#include "sdepth/kernels/host/host.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/samples.hpp"
 #include "support/tolerance.hpp"
 

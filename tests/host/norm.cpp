@@ -2,8 +2,8 @@
 // RMS norm, gather and scatter of the host backend.
 #include <vector>
 
-#include "sdepth/kernels/host/host.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/samples.hpp"
 #include "support/tolerance.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sdepth/kernels/host/host.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/samples.hpp"
 #include "support/tolerance.hpp"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "sdepth/kernels/host/host.hpp"
 #include "sdepth/sdepth.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "laws/any_model.hpp"
-#include "laws/oracle.hpp"
 #include "sdepth/decoder.hpp"
-#include "sdepth/kernels/host/host.hpp"
 #include "sdepth/pipeline.hpp"
 #include "sdepth/random.hpp"
 #include "support/catch.hpp"
+#include "support/host_operations.hpp"
 
 namespace laws {
 
