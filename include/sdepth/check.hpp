@@ -120,12 +120,16 @@ constexpr verdict at_layer(verdict v, long long layer) {
 template <pattern P>
 constexpr verdict check_repeats() {
     using formula = runs_of<P>;
-    if (formula::too_many) return {rule::too_many_runs, 0, formula::size, formula::largest};
-    if (count(formula::layers).overflowed()) return {rule::counts_fit, 0, count::largest};
-    for (const layer_run& r : formula::runs) {
-        if (r.times < 1) return {rule::repeat_of_nothing, r.first + 1, r.times};
+    if constexpr (formula::too_many) {
+        return {rule::too_many_runs, 0, formula::size, formula::largest};
+    } else if constexpr (count(formula::layers).overflowed()) {
+        return {rule::counts_fit, 0, count::largest};
+    } else {
+        for (const layer_run& r : formula::runs) {
+            if (r.times < 1) return {rule::repeat_of_nothing, r.first + 1, r.times};
+        }
+        return {};
     }
-    return {};
 }
 
 }  // namespace detail
