@@ -59,11 +59,11 @@ run_ctest() {
     echo "== $preset: $p passed, $f failed, $s skipped in $((SECONDS - began)) s"
 }
 
-# preset NAME EXAMPLES [CTEST_ARGUMENT...]: configure, with or without the examples, build everything that can be built, test.
+# preset NAME [CTEST_ARGUMENT...]: configure, build everything that can be built, test.
 preset() {
-    local name=$1 examples=$2
-    shift 2
-    step "$name: configure" cmake --preset "$name" -DSDEPTH_EXAMPLES="$examples" || return 1
+    local name=$1
+    shift
+    step "$name: configure" cmake --preset "$name" || return 1
     step "$name: build" cmake --build --preset "$name" -j "$jobs" -- -k 0 || true
     run_ctest "$name" "$@"
 }
@@ -82,12 +82,12 @@ $all && sets+=(lint fuzz interop)
 step "packages" scripts/packages.sh "${sets[@]}" || finish
 if $all; then
     step "interop packages" scripts/interop_venv.sh
-    preset host ON
+    preset host
     step "lint" scripts/lint.sh
-    preset host-asan OFF -LE compile  # sanitizers change nothing about what compiles
+    preset host-asan -LE compile  # sanitizers change nothing about what compiles
     if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh 20; fi
-    if command -v nvcc >/dev/null; then preset cuda ON; else skip "cuda" "no nvcc"; fi
+    if command -v nvcc >/dev/null; then preset cuda; else skip "cuda" "no nvcc"; fi
 else
-    preset host OFF -LE thorough
+    preset host-quick -LE thorough
 fi
 finish

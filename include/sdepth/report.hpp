@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The counts of one model as a table to read: exactly the constants of count.hpp, each named by its convention. Rank 4.
+// The counts of one model as a table to read: exactly the constants of params.hpp, flops.hpp and state.hpp, each named
+// by its convention. Rank 4.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The door to everything that needs no GPU. Nothing but includes. Rank 8.
+// The door to formulas and everything that is counted of them. Nothing but includes. Rank 8.
 #pragma once
 
 // The formula: layers, + and *.
