@@ -41,9 +41,9 @@ class any_model {
   protected:
     batch_sizes sizes_;
     std::vector<file_tensor> tensors_;
-    const double* gradients_ = nullptr;
-    long long elements_ = 0;  // of the weight region
 
+    /// The gradient of the tensor whose weights lie at `offset`.
+    virtual const double* gradient_at(long long offset, long long elements) const = 0;
     /// Random weights; norms and scales moved off their starts.
     void scatter_weights(std::uint64_t seed);
 };

@@ -32,7 +32,7 @@ std::vector<double> any_model::gradient(const file_tensor& t) const {
     const long long of_row = t.row->tensor.elements().value();
     const long long layer = t.row->stride == 0 ? 0 : (t.offset - t.row->offset) / t.row->stride;
     const long long start = t.row->offset_of(t.row->layers == 1 ? 0 : layer);
-    const double* from = gradients_ + (elements_ - start - detail::padded(of_row)) + (t.offset - start);
+    const double* from = gradient_at(start, of_row) + (t.offset - start);
     return {from, from + t.elements};
 }
 

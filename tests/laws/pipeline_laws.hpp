@@ -27,8 +27,6 @@ class subject : public any_model {
     explicit subject(std::uint64_t seed) : backend_(1), pipe_(backend_) {
         sizes_ = batch_sizes::of<M, R>();
         for_each_file_tensor<M>([&](const file_tensor& t) { tensors_.push_back(t); });
-        gradients_ = pipe_.parameters().gradients;
-        elements_ = tensor_table<M>.elements;
         pipe_.initialise(seed);
         scatter_weights(seed);
     }
@@ -69,6 +67,10 @@ class subject : public any_model {
     }
 
   private:
+    const double* gradient_at(long long offset, long long elements) const final {
+        return pipe_.parameters().gradients + mirrored<M>(offset, elements);
+    }
+
     host<double> backend_;
     pipe pipe_;
 };
