@@ -4,7 +4,8 @@
 
 #include "formula.hpp"
 
-struct OwnLayer : layer_base {
+template <class Base>
+struct OwnLayerOn : Base {
     static constexpr std::string_view name = "own";
     static constexpr bool has_mixer = true;
     static constexpr bool has_ffn = false;
@@ -20,3 +21,4 @@ struct OwnLayer : layer_base {
     template <class Sink>
     static constexpr void describe(Sink&, const Dims&) {}
 };
+using OwnLayer = OwnLayerOn<layer_base>;

@@ -3,13 +3,9 @@
 // expect: sdepth: a tensor row needs rows and copies from 1
 // expect: Pool
 // numbers: tensor_has_elements 2 2 -64
-#include "formula.hpp"
+#include "own_layer.hpp"
 
-struct Pool : layer_base {
-    static constexpr std::string_view name = "pool";
-    static constexpr bool has_mixer = true;
-    static constexpr bool has_ffn = true;
-    static constexpr bool causal = true;
+struct Pool : OwnLayer {
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows;
         rows.add(matrix("in", role::input, d.width, d.width));
@@ -20,11 +16,6 @@ struct Pool : layer_base {
 #endif
         return rows;
     }
-    static constexpr mixing_work mixing(const Dims&) { return {}; }
-    static constexpr state_size state(const Dims&) { return {}; }
-    static constexpr verdict check(const Dims&) { return {}; }
-    template <class Sink>
-    static constexpr void describe(Sink&, const Dims&) {}
 };
 
 constexpr auto formula = dense + Pool{};

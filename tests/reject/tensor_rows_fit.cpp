@@ -3,13 +3,9 @@
 // expect: sdepth: a layer has more tensors than tensor_rows holds
 // expect: Wide
 // numbers: tensor_rows_fit 2 33 32
-#include "formula.hpp"
+#include "own_layer.hpp"
 
-struct Wide : layer_base {
-    static constexpr std::string_view name = "wide";
-    static constexpr bool has_mixer = true;
-    static constexpr bool has_ffn = true;
-    static constexpr bool causal = true;
+struct Wide : OwnLayer {
     static constexpr tensor_rows tensors(const Dims& d) {
 #ifdef TWIN
         constexpr int tensors = 32;
@@ -20,11 +16,6 @@ struct Wide : layer_base {
         for (int i = 0; i < tensors; ++i) rows.add(matrix("weight", role::output, d.width, d.width));
         return rows;
     }
-    static constexpr mixing_work mixing(const Dims&) { return {}; }
-    static constexpr state_size state(const Dims&) { return {}; }
-    static constexpr verdict check(const Dims&) { return {}; }
-    template <class Sink>
-    static constexpr void describe(Sink&, const Dims&) {}
 };
 
 constexpr auto formula = dense + Wide{};
