@@ -94,6 +94,7 @@ class pipeline {
         slots_.carve(slots, R, true);
         layers_ = base + memory_plan::parameter_bytes + memory_plan::batch_bytes + memory_plan::slot_bytes;
         workspace_ = layers_ + memory_plan::layer_region_bytes;
+        backend_.use_workspace(workspace_);
 
         clear(backend_, parameters_.weights, tensor_table<M>.elements);
         if (parameters_.has_copies) clear(backend_, parameters_.master, tensor_table<M>.elements);

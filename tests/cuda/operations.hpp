@@ -6,6 +6,7 @@
 #include "sdepth/ops/decode.hpp"
 #include "sdepth/ops/ends.hpp"
 #include "sdepth/ops/ffn.hpp"
+#include "sdepth/ops/linear.hpp"
 #include "sdepth/ops/norm.hpp"
 #include "sdepth/ops/rotary.hpp"
 #include "sdepth/ops/route.hpp"
@@ -15,6 +16,10 @@
 namespace sdepth_test::on_device {
 
 using exact = sdepth::uniform_precision<double>;
+
+/// `workspace`: whether products have one.
+void linear(const sdepth::LinearArgs<exact>& a, bool workspace);
+void linear_backward(const sdepth::LinearBackwardArgs<exact>& g, bool workspace);
 
 void rms_norm(const sdepth::RmsNormArgs<exact>& a);
 void rms_norm_backward(const sdepth::RmsNormBackwardArgs<exact>& g);

@@ -122,3 +122,16 @@ TEST_CASE("files of the host load on the GPU and the other way round", "[pipelin
         check_near(run_on_cuda(which, on), run_on_host(which, on));
     }
 }
+
+TEST_CASE("short runs for the sanitizers", "[pipeline][small]") {
+    for (const small_model which : every_model) {
+        INFO("model " << static_cast<int>(which));
+        const small_run what{.steps = 3};  // the third is a replay
+        const small_result once = run_on_cuda(which, what);
+        REQUIRE(once.losses.size() == 3);
+        for (const double loss : once.losses) CHECK(std::abs(loss - std::log(203)) < .5);
+        CHECK(run_on_cuda(which, what).losses == once.losses);
+    }
+    const small_run packed{.steps = 1, .documents = true};
+    CHECK(std::isfinite(run_on_cuda(small_model::x_mod, packed).losses.front()));
+}

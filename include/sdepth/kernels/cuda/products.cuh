@@ -38,10 +38,15 @@ class products {
     /// What cuBLAS asks for on Hopper.
     static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-    /// @param workspace  device memory of `workspace_bytes`, 256-byte aligned, any content; the caller's
+    /// @param workspace  device memory of `workspace_bytes`, 256-byte aligned, any content; the caller's. Null:
+    /// products
+    ///                   are made in ways that need none
     explicit products(void* workspace) : workspace_(workspace) { check(cublasLtCreate(&handle_)); }
     /// Of the products that follow.
-    void use_workspace(void* workspace) { workspace_ = workspace; }
+    void use_workspace(void* workspace) {
+        if ((workspace == nullptr) != (workspace_ == nullptr)) plans_.clear();
+        workspace_ = workspace;
+    }
     ~products() { cublasLtDestroy(handle_); }
     products(const products&) = delete;
     products& operator=(const products&) = delete;
@@ -128,18 +133,20 @@ class products {
         const void* const addend = p.addend != nullptr ? p.addend : c;
         const cublasStatus_t status =
             cublasLtMatmul(handle_, what.at, &p.alpha, p.b, b.get(), p.a, a.get(), &p.beta, addend, out.get(), c,
-                           out.get(), &plan->second, workspace_, workspace_bytes, stream);
+                           out.get(), &plan->second, workspace_, room(), stream);
         if (status != CUBLAS_STATUS_SUCCESS)
             throw error("product of " + std::to_string(p.m) + " x " + std::to_string(p.k) + " and " +
                         std::to_string(p.k) + " x " + std::to_string(p.n) + ": cuBLASLt says '" +
                         cublasLtGetStatusString(status) + "'; check the device, its free memory and the sizes given");
     }
 
+    std::size_t room() const { return workspace_ == nullptr ? 0 : workspace_bytes; }
+
     // Never sums in memory by atomics: results are the same bits each time.
     cublasLtMatmulAlgo_t choose(const description& what, const layout& a, const layout& b, const layout& out,
                                 std::uint32_t align_b, std::uint32_t align_a, std::uint32_t align_c) {
         preference want;
-        want.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+        want.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, room());
         want.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                  static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
         want.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, align_b);
