@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -23,6 +24,9 @@ struct flop_count {
     constexpr ratio per_token() const { return sequence / ratio(tokens); }
     constexpr double value() const { return sequence.value(); }
     friend constexpr bool operator==(const flop_count& a, long long flops) { return a.sequence == ratio(flops); }
+    friend constexpr std::partial_ordering operator<=>(const flop_count& a, long long flops) {
+        return a.sequence <=> ratio(flops);
+    }
 };
 
 /// FLOP counts by convention.

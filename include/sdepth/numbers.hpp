@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <limits>
 #include <numeric>
 
@@ -47,6 +48,9 @@ class ratio {
     constexpr ratio() = default;
     constexpr ratio(long long whole) : whole_(whole) {}  // NOLINT(google-explicit-constructor): a whole number is one
     constexpr ratio(count whole) : whole_(whole.value()) {}  // NOLINT(google-explicit-constructor)
+    /// A real number would lose its fraction: compare value() with it.
+    template <std::floating_point Real>
+    ratio(Real) = delete;
     constexpr ratio(long long num, long long den) : whole_(num / den), rest_(num % den) {
         const long long divisor = std::gcd(rest_, den);
         rest_ /= divisor;
@@ -92,10 +96,22 @@ class ratio {
     }
     constexpr ratio& operator+=(ratio b) { return *this = *this + b; }
     friend constexpr bool operator==(ratio, ratio) = default;
+    /// Exact; what is `too_fine` has no order.
+    friend constexpr std::partial_ordering operator<=>(ratio a, ratio b) {
+        if (a.too_fine() || b.too_fine()) return std::partial_ordering::unordered;
+        if (a.whole_ != b.whole_) return a.whole_ <=> b.whole_;
+        return order(a.rest_, a.den_, b.rest_, b.den_);
+    }
 
   private:
     constexpr ratio(count whole, long long rest, long long den) : whole_(whole.value()), rest_(rest), den_(den) {}
 
+    // a / b against c / d by their continued fractions, for products may not fit.
+    static constexpr std::strong_ordering order(long long a, long long b, long long c, long long d) {
+        if (a / b != c / d) return a / b <=> c / d;
+        if (a % b == 0 || c % d == 0) return a % b <=> c % d;
+        return order(d, c % d, b, a % b);
+    }
     static constexpr ratio stuck(bool large) { return {large ? count::largest : 0, 0, large ? 1 : count::largest}; }
     static constexpr ratio fraction(count num, count den) {
         return num.overflowed() || den.overflowed() ? stuck(false) : ratio(num.value(), den.value());

@@ -2,6 +2,8 @@
 // Saturating whole numbers and reduced fractions: exact, and an overflow is never lost on the way.
 #include "sdepth/numbers.hpp"
 
+#include <type_traits>
+
 namespace {
 
 using namespace sdepth;
@@ -25,6 +27,15 @@ static_assert(ratio(2, 3) * ratio(9, 4) == ratio(3, 2) && ratio(2, 3) / ratio(4,
 static_assert(ratio(1, 3) != ratio(333'333'333, 1'000'000'000));
 static_assert(ratio(3, 4).value() == 0.75);
 
+// Ordered exactly, with whole numbers too, where doubles or products of 63 bits would not tell.
+static_assert(ratio(7, 2) > 3 && ratio(7, 2) < 4 && 4 >= ratio(7, 2) && ratio(4) <= 4 && ratio(4) >= 4 &&
+              !(ratio(4) < 4));
+static_assert(ratio(1, 3) < ratio(1, 2) && ratio(2, 3) > ratio(3, 5) && ratio(5, 7) > ratio(12, 17) &&
+              ratio(0) < ratio(1, 9));
+static_assert(ratio(1LL << 40, (1LL << 41) + 1) < ratio((1LL << 40) + 1, (1LL << 41) + 3));
+static_assert(ratio(largest / 2 - 1, largest / 2) < ratio(largest / 2, largest / 2 + 1));
+static_assert(!std::is_constructible_v<ratio, double> && !std::is_constructible_v<ratio, float>);
+
 // Common factors go first, so that a representable result is reached through no larger number.
 static_assert(ratio(1LL << 62, 3) * ratio(3, 1LL << 61) == ratio(2));
 static_assert(ratio(1, 1LL << 40) + ratio(1, 1LL << 40) == ratio(1, 1LL << 39));
@@ -42,9 +53,11 @@ static_assert(large_third.value() == 0x1p62 && ratio(7, 2).value() == 3.5);
 
 // Which of the two overflowed: the whole part, or a denominator.
 static_assert((ratio(1LL << 62) * ratio(2)).too_large() && !(ratio(1LL << 62) * ratio(2)).too_fine());
+static_assert(ratio(1LL << 62) * ratio(2) > ratio(1LL << 62));
 constexpr ratio fine = ratio(1, (1LL << 40) + 1) + ratio(1, (1LL << 40) - 1);
 static_assert(fine.too_fine() && !fine.too_large() && (fine + ratio(1)).too_fine() && (ratio(1) + fine).too_fine());
 static_assert((fine * ratio(2)).too_fine() && (fine + ratio(largest)).too_large() && (ratio(1) / ratio(0)).too_large());
+static_assert(!(fine < ratio(1)) && !(fine >= ratio(0)) && fine != ratio(0));
 
 // Overflow sticks: in a numerator or a denominator, also where a factor would cancel (2^63 - 1 is a multiple of 7).
 constexpr ratio lost = ratio(1LL << 62) * ratio(2);
