@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 
 #include "sdepth/layer.hpp"
@@ -20,7 +21,6 @@ struct kind_facts {
     layer_member missing = layer_member::none;
     verdict own{};
     long long width = 0;
-    bool sparse = false;
     bool anchor = false;
     bool waits_for_anchor = false;
     bool reads_slots = false;
@@ -38,6 +38,25 @@ constexpr verdict check_shapes(const tensor_rows& rows) {
         if (tensor.rows < 1) return {rule::tensor_has_elements, 0, row, tensor.rows};
         if (tensor.cols < 0) return {rule::tensor_has_elements, 0, row, tensor.cols};
         if (tensor.copies < 1) return {rule::tensor_has_elements, 0, row, tensor.copies};
+    }
+    return {};
+}
+
+// The first tensor without a name of its own in a file: its number from 1, and that of the tensor whose name it has;
+// its own number for copies whose name lacks theirs, 0 for an empty name.
+constexpr verdict check_names(const tensor_rows& rows) {
+    long long row = 0;
+    for (const tensor_row& tensor : rows) {
+        ++row;
+        if (tensor.name.empty()) return {rule::tensor_names_differ, 0, row};
+        long long other = 0;
+        for (const tensor_row& earlier : rows) {
+            if (++other == row) break;
+            if (earlier.name == tensor.name) return {rule::tensor_names_differ, 0, row, other};
+        }
+        if (tensor.copies > 1 && tensor.name.find("{e}") == std::string_view::npos) {
+            return {rule::tensor_names_differ, 0, row, row};
+        }
     }
     return {};
 }
@@ -80,16 +99,32 @@ constexpr verdict check_bounds(const Dims& d) {
                         bound(d.expert_ffn, size_name::expert_ffn));
 }
 
+// The width of a layer's rows, or of the layer that it wraps.
+template <class L>
+constexpr long long width_of(const Dims& d) {
+    if constexpr (names_width<L>) {
+        return L::width(d);
+    } else if constexpr (requires { typename L::inner; }) {
+        return width_of<typename L::inner>(d);
+    } else {
+        return d.width;
+    }
+}
+
+// A verdict of a layer's own `check`; a rule that there is none of is one of its own.
+constexpr verdict own_verdict(verdict v) {
+    if (rule::none <= v.broken && v.broken <= rule::run_tokens_fit) return v;
+    return {rule::layer_own, 0, static_cast<long long>(v.broken)};
+}
+
 template <class L>
 constexpr kind_facts facts_of(const Dims& d, bool bounded) {
     kind_facts facts;
     facts.missing = lack_of<L>::member;
     if constexpr (lack_of<L>::member == layer_member::none) {
-        facts.own = L::check(d);
-        facts.width = d.width;
-        if constexpr (requires { L::width(d); }) facts.width = L::width(d);
-        facts.sparse = requires { L::sparsity; };
-        facts.anchor = L::has_mixer && L::has_ffn && !facts.sparse;
+        facts.own = own_verdict(L::check(d));
+        facts.width = width_of<L>(d);
+        facts.anchor = L::has_mixer && L::has_ffn && !skips_rows<L>;
         facts.waits_for_anchor = L::waits_for_anchor;
         if (facts.own.ok() && bounded) {  // sizes below are meaningless, divide by zero or overflow when a size is bad
             const mixing_work work = L::mixing(d);
@@ -98,7 +133,8 @@ constexpr kind_facts facts_of(const Dims& d, bool bounded) {
             facts.reads_slots = work.per_slot > 0;
             facts.slots_written = state.slots_written;
             facts.tensors = tensors.size;
-            facts.numbers = first_broken(check_shapes(tensors), check_numbers(tensors, work, state));
+            facts.numbers =
+                first_broken(check_shapes(tensors), check_names(tensors), check_numbers(tensors, work, state));
             if (!facts.numbers.ok()) return facts;
             for (const tensor_row& row : tensors) facts.elements += row.elements();
         }
@@ -144,6 +180,7 @@ constexpr verdict check(const Dims& d) {
     const verdict bounds = detail::check_bounds(d);
     const auto facts = detail::facts_of_all(typename formula::kinds{}, d, bounds.ok());
     count elements = count(d.vocab) * count(d.width) * 2;
+    long long first_beyond = 0;   // first layer at which the parameters do not fit
     long long waiting_since = 0;  // first sparse layer whose bias no anchor has cleared yet
     long long waiting = 0;
     long long first_reader = 0;
@@ -153,6 +190,9 @@ constexpr verdict check(const Dims& d) {
     for (const layer_run& r : formula::runs) {
         const long long layer = r.first + 1;
         const detail::kind_facts& kind = facts[static_cast<std::size_t>(r.kind)];
+        if (kind.missing == detail::layer_member::mixing_and_state) {
+            return {rule::parts_fit, layer, static_cast<long long>(part_fault::mixer_is_an_ffn)};
+        }
         if (kind.missing != detail::layer_member::none) {
             return {rule::lacks_member, layer, static_cast<long long>(kind.missing)};
         }
@@ -177,11 +217,12 @@ constexpr verdict check(const Dims& d) {
             return {rule::size_too_large, layer, static_cast<long long>(size_name::slots), slots.value()};
         }
         elements += count(r.times) * kind.elements;
+        if (first_beyond == 0 && elements.overflowed()) first_beyond = layer;
     }
     if (!bounds.ok()) return bounds;
     if (waiting > 0) return {rule::sparse_needs_anchor, waiting_since, waiting};
     if (first_reader != 0 && !reads_a_slot) return {rule::depth_has_slots, first_reader};
-    if (elements.overflowed()) return {rule::counts_fit, 0, count::largest};
+    if (first_beyond != 0) return {rule::counts_fit, first_beyond, count::largest};
     return {};
 }
 

@@ -202,7 +202,7 @@ std::string contract_of(const run_record& record) {
 /// Lines `name: value` below headings; equal sequences of layers give equal model parts however they are spelled.
 template <class M>
 std::string contract_text(const run_record& record = {}) {
-    if constexpr (M::valid) {
+    if constexpr (detail::countable<M>()) {
         return detail::contract_of<M>(record);
     } else {
         return {};

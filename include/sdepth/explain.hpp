@@ -6,7 +6,7 @@
 #pragma once
 
 #include "sdepth/check.hpp"
-#include "sdepth/constants.hpp"
+#include "sdepth/constant_members.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -27,7 +27,7 @@ constexpr bool not_a_formula() {
 template <long long layer, class Layer, detail::layer_member member>
 constexpr bool lacks_member() {
     static_assert(holds_for<Layer>,
-                  "sdepth: not a layer: add the member or base named here to the type; layer.hpp lists them");
+                  "sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it");
     return true;
 }
 template <long long layer, class Layer, detail::layer_member member>
@@ -51,6 +51,12 @@ template <long long layer, class Layer, long long row, long long extent>
 constexpr bool tensor_has_elements() {
     static_assert(holds_for<Layer>,
                   "sdepth: a tensor row needs rows and copies from 1, and cols from 0: mend tensors() of this layer");
+    return true;
+}
+template <long long layer, class Layer, long long tensor, long long other>
+constexpr bool tensor_names_differ() {
+    static_assert(holds_for<Layer>,
+                  "sdepth: each tensor of a layer needs a name of its own, with {e} for its copies: mend tensors()");
     return true;
 }
 template <long long layer, class Layer, layer_number number, long long value>
@@ -177,12 +183,8 @@ constexpr bool active_depth_is_whole() {
 }
 template <long long layer, class Layer, long long a, long long b>
 constexpr bool layer_own() {
-    if constexpr (requires { Layer::template explain<layer, a, b>(); }) {
-        return Layer::template explain<layer, a, b>();
-    } else {
-        static_assert(holds_for<Layer>, "sdepth: a layer's own check failed: see its check(), or give it an explain()");
-        return true;
-    }
+    static_assert(holds_for<Layer>, "sdepth: a layer's own check failed: see check() of the type named here");
+    return true;
 }
 template <long long layer, long long such_layers>
 constexpr bool non_causal_router() {
@@ -190,9 +192,10 @@ constexpr bool non_causal_router() {
                   "sdepth: this layer's router sees the future: causal evaluation needs expert_choice::by_token");
     return true;
 }
-template <long long largest>
+template <long long layer, long long largest>
 constexpr bool counts_fit() {
-    static_assert(holds<largest>, "sdepth: the parameter count does not fit 63 bits: use smaller sizes");
+    static_assert(holds<layer, largest>,
+                  "sdepth: the parameters up to this layer do not fit 63 bits: use smaller sizes or fewer layers");
     return true;
 }
 template <long long kinds>
@@ -203,12 +206,14 @@ constexpr bool shares_fit() {
 }
 template <long long seq>
 constexpr bool flops_fit() {
-    static_assert(holds<seq>, "sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq");
+    static_assert(holds<seq>,
+                  "sdepth: the FLOPs do not fit 63 bits: use a shorter Run::seq, smaller sizes or fewer layers");
     return true;
 }
 template <long long seq>
 constexpr bool state_fits() {
-    static_assert(holds<seq>, "sdepth: a state in bytes does not fit 63 bits: use a shorter Run::seq");
+    static_assert(holds<seq>,
+                  "sdepth: the state does not fit 63 bits: use a shorter Run::seq, smaller states or fewer layers");
     return true;
 }
 template <long long batch, long long seq>
@@ -245,7 +250,8 @@ namespace detail {
 constexpr bool shows_layer(rule broken) {
     using enum rule;
     return broken == lacks_member || broken == member_is_constant || broken == tensor_rows_fit ||
-           broken == tensor_has_elements || broken == layer_within_range || broken == layer_own;
+           broken == tensor_has_elements || broken == tensor_names_differ || broken == layer_within_range ||
+           broken == layer_own;
 }
 
 /// The layer type at a position of formula type P, counted from 1, for the rules that show it, or the inner layer or
@@ -290,6 +296,8 @@ constexpr bool report() {
         return tensor_rows_fit<layer, Layer, a, b>();
     } else if constexpr (broken == rule::tensor_has_elements) {
         return tensor_has_elements<layer, Layer, a, b>();
+    } else if constexpr (broken == rule::tensor_names_differ) {
+        return tensor_names_differ<layer, Layer, a, b>();
     } else if constexpr (broken == rule::layer_within_range) {
         return layer_within_range<layer, Layer, static_cast<layer_number>(a), b>();
     } else if constexpr (broken == rule::repeat_of_nothing) {
@@ -337,7 +345,7 @@ constexpr bool report() {
     } else if constexpr (broken == rule::non_causal_router) {
         return non_causal_router<layer, a>();
     } else if constexpr (broken == rule::counts_fit) {
-        return counts_fit<a>();
+        return counts_fit<layer, a>();
     } else if constexpr (broken == rule::shares_fit) {
         return shares_fit<a>();
     } else if constexpr (broken == rule::flops_fit) {

@@ -49,7 +49,7 @@ set(SDEPTH_HEADERS
     layers/gated_delta.hpp
     layers/ends.hpp
     check.hpp
-    constants.hpp
+    constant_members.hpp
     explain.hpp
     model.hpp
     layer_counts.hpp

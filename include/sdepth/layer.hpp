@@ -18,8 +18,6 @@
 //   static constexpr bool waits_for_anchor              its routing keeps a bias that only an anchor clears
 //   static constexpr bool chooses_by_document           its routing chooses among the rows of a document
 //   static constexpr long long width(const Dims&)       width of its rows, where it may differ from Dims::width
-//   template <long long layer, long long a, long long b>
-//   static constexpr bool explain()                     asserts the text of its own `rule::layer_own` verdict {a, b}
 //
 // Derive from `layer_base`. A mixer for `layer<Mixer, Ffn>` has the same members but has_mixer and has_ffn; a
 // feed-forward part also leaves out mixing and state. Counts, tensor table, plan, checkpoint names, digest and contract
@@ -169,6 +167,12 @@ struct mixing_work {
     long long slots_read_at_most = 0;  ///< bound on the readable slots; 0 = all that were written
 };
 
+/// Base of sparse depth, by which counts know it: a layer of a user's may have members of the same names.
+struct sparse_base : layer_base {};
+
+template <class L>
+concept skips_rows = std::derived_from<L, sparse_base>;
+
 /// What decoding keeps for one sequence, in elements.
 struct state_size {
     long long kv_row = 0;         ///< keys and values of one executed row
@@ -221,6 +225,7 @@ enum class layer_member {
     tensors,
     mixing,
     state,
+    mixing_and_state,  // of a type in the place of a mixer: it is a feed-forward part, hence `rule::parts_fit`
     check,
     describe,
     layer_base,  // not a member, but the base that brings the rest
@@ -236,70 +241,128 @@ struct lack {
     static constexpr layer_member member = Member;
 };
 
-/// The first member that T lacks as a layer, a mixer or a feed-forward part.
+template <class... Ts>
+struct made_of {};
+
+/// A type that a layer is made of, as a layer, a mixer or a feed-forward part.
 template <class T, bool is_layer, bool mixes>
-constexpr auto find_lack() {
-    using enum layer_member;
-    if constexpr (!requires { std::string_view(T::name); }) {
-        return lack<T, name>{};
-    } else if constexpr (is_layer && !requires { bool(T::has_mixer); }) {
-        return lack<T, has_mixer>{};
-    } else if constexpr (is_layer && !requires { bool(T::has_ffn); }) {
-        return lack<T, has_ffn>{};
-    } else if constexpr (!requires { bool(T::causal); }) {
-        return lack<T, causal>{};
-    } else if constexpr (!requires(Dims d) {
-                             { T::tensors(d) } -> std::same_as<tensor_rows>;
-                         }) {
-        return lack<T, tensors>{};
-    } else if constexpr (mixes && !requires(Dims d) {
-                             { T::mixing(d) } -> std::same_as<mixing_work>;
-                         }) {
-        return lack<T, mixing>{};
-    } else if constexpr (mixes && !requires(Dims d) {
-                             { T::state(d) } -> std::same_as<state_size>;
-                         }) {
-        return lack<T, state>{};
-    } else if constexpr (!requires(Dims d) {
-                             { T::check(d) } -> std::same_as<verdict>;
-                         }) {
-        return lack<T, check>{};
-    } else if constexpr (!requires(null_sink sink, Dims d) { T::describe(sink, d); }) {
-        return lack<T, describe>{};
-    } else if constexpr (is_layer && !std::derived_from<T, sdepth::layer_base>) {
-        return lack<T, layer_member::layer_base>{};
-    } else {
-        return lack<T, none>{};
-    }
+struct component {};
+
+template <class... As, class... Bs>
+constexpr made_of<As..., Bs...> operator+(made_of<As...>, made_of<Bs...>) {
+    return {};
 }
 
-/// The same for a layer, but first for what it is made of: a layer that it wraps, or its two parts.
+/// What layer L is made of, in the order in which faults are looked for: the layer that it wraps or its two parts
+/// first.
 template <class L>
-constexpr auto lack_of_layer() {
+constexpr auto components_of() {
+    constexpr made_of<component<L, true, true>> itself;
     if constexpr (requires { typename L::inner; }) {
-        if constexpr (lack_of_layer<typename L::inner>().member != layer_member::none) {
-            return lack_of_layer<typename L::inner>();
-        } else {
-            return find_lack<L, true, true>();
-        }
+        return components_of<typename L::inner>() + itself;
     } else if constexpr (requires {
                              typename L::mixer;
                              typename L::ffn;
                          }) {
-        if constexpr (find_lack<typename L::mixer, false, true>().member != layer_member::none) {
-            return find_lack<typename L::mixer, false, true>();
-        } else if constexpr (find_lack<typename L::ffn, false, false>().member != layer_member::none) {
-            return find_lack<typename L::ffn, false, false>();
-        } else {
-            return find_lack<L, true, true>();
-        }
+        return made_of<component<typename L::mixer, false, true>, component<typename L::ffn, false, false>>{} + itself;
     } else {
-        return find_lack<L, true, true>();
+        return itself;
     }
 }
 
+/// The fault, a `lack`, that `find` sees first. No component is asked behind it.
+template <class Find, class Component, class... Rest>
+constexpr auto first_fault(Find find, made_of<Component, Rest...>) {
+    constexpr auto found = Find{}(Component{});
+    if constexpr (found.member != layer_member::none || sizeof...(Rest) == 0) {
+        return found;
+    } else {
+        return first_fault(find, made_of<Rest...>{});
+    }
+}
+
+template <class Member>
+concept flag = std::same_as < std::remove_cvref_t<Member>,
+bool > ;
+
+template <class T>
+concept gives_mixing = requires(const Dims d) {
+    { T::mixing(d) } -> std::same_as<mixing_work>;
+};
+template <class T>
+concept gives_state = requires(const Dims d) {
+    { T::state(d) } -> std::same_as<state_size>;
+};
+/// A member `mixing` or `state`, of whatever type: a mixer, complete or not.
+template <class T>
+concept names_mixing = requires(const Dims d) {
+    T::mixing(d);
+}
+|| requires(const Dims d) { T::state(d); };
+/// A member `width`, of whatever type.
+template <class T>
+concept names_width = requires {
+    &T::width;
+}
+|| requires(const Dims d) { T::width(d); };
+
+/// Finds the first member that a component lacks.
+struct find_lack {
+    template <class T, bool is_layer, bool mixes>
+    constexpr auto operator()(component<T, is_layer, mixes>) const {
+        using enum layer_member;
+        if constexpr (!requires { std::string_view(T::name); }) {
+            return lack<T, name>{};
+        } else if constexpr (is_layer && !requires {
+                                 { T::has_mixer } -> flag;
+                             }) {
+            return lack<T, has_mixer>{};
+        } else if constexpr (is_layer && !requires {
+                                 { T::has_ffn } -> flag;
+                             }) {
+            return lack<T, has_ffn>{};
+        } else if constexpr (!requires {
+                                 { T::causal } -> flag;
+                             }) {
+            return lack<T, causal>{};
+        } else if constexpr (!requires(const Dims d) {
+                                 { T::tensors(d) } -> std::same_as<tensor_rows>;
+                             }) {
+            return lack<T, tensors>{};
+        } else if constexpr (mixes && !is_layer && !names_mixing<T>) {
+            return lack<T, mixing_and_state>{};
+        } else if constexpr (mixes && !gives_mixing<T>) {
+            return lack<T, mixing>{};
+        } else if constexpr (mixes && !gives_state<T>) {
+            return lack<T, state>{};
+        } else if constexpr (!requires(const Dims d) {
+                                 { T::check(d) } -> std::same_as<verdict>;
+                             }) {
+            return lack<T, check>{};
+        } else if constexpr (!requires(null_sink sink, const Dims d) { T::describe(sink, d); }) {
+            return lack<T, describe>{};
+        } else if constexpr (is_layer && !std::derived_from<T, sdepth::layer_base>) {
+            return lack<T, layer_member::layer_base>{};
+        } else if constexpr (is_layer && !requires {
+                                 { T::waits_for_anchor } -> flag;
+                             }) {
+            return lack<T, waits_for_anchor>{};
+        } else if constexpr (is_layer && !requires {
+                                 { T::chooses_by_document } -> flag;
+                             }) {
+            return lack<T, chooses_by_document>{};
+        } else if constexpr (is_layer && names_width<T> && !requires(const Dims d) {
+                                 { T::width(d) } -> std::same_as<long long>;
+                             }) {
+            return lack<T, width>{};
+        } else {
+            return lack<T, none>{};
+        }
+    }
+};
+
 template <class L>
-using lack_of = decltype(lack_of_layer<L>());
+using lack_of = decltype(first_fault(find_lack{}, components_of<L>()));
 
 }  // namespace detail
 

@@ -21,7 +21,7 @@ constexpr std::array<T, sizeof...(Ls)> for_each_kind(type_list<Ls...>, F f) {
 
 template <class L>
 constexpr long long sparsity_of() {
-    if constexpr (requires { L::sparsity; }) {
+    if constexpr (skips_rows<L>) {
         return L::sparsity;
     } else {
         return 1;
@@ -62,7 +62,7 @@ constexpr ratio sum_active_layers() {
 
 template <class M>
 constexpr auto count_active_layers() {
-    if constexpr (M::valid) {
+    if constexpr (countable<M>()) {
         constexpr ratio sum = sum_active_layers<M>();
         constexpr verdict v = shares_verdict<M>(!sum.overflowed());
         if constexpr (accepted<v.broken, v.a, v.b>()) {

@@ -101,6 +101,21 @@ inline constexpr std::size_t run_count = [] {
     }
 }();
 
+/// Whether M is a model that broke no rule. What is no model is one error.
+template <class M>
+constexpr bool countable() {
+    constexpr bool is_model = requires {
+        typename M::formula;
+        M::valid;
+    };
+    static_assert(is_model, "sdepth: only models have counts: name one, using M = Model<formula, sizes>");
+    if constexpr (is_model) {
+        return M::valid;
+    } else {
+        return false;
+    }
+}
+
 /// What f gives, or for a model that broke a rule, where f is not called, its stand-in.
 template <class M, class Inert = inert_number, class F>
 constexpr auto unless_broken(F f) {
@@ -114,7 +129,9 @@ constexpr auto unless_broken(F f) {
 /// Whether model M can be used in run R. A broken run is one error; a broken model has reported itself.
 template <class M, Run R>
 constexpr bool usable_in() {
-    if constexpr (M::valid) {
+    if constexpr (!requires { typename std::bool_constant<check_run(R).ok()>; }) {
+        return false;  // R has an error of its own
+    } else if constexpr (countable<M>()) {
         constexpr verdict v = check_run(R);
         return accepted<v.broken, v.a, v.b>();
     } else {

@@ -90,7 +90,7 @@ constexpr param_counts count_params() {
 
 template <class M>
 constexpr auto count_params_if_valid() {
-    if constexpr (M::valid) {
+    if constexpr (countable<M>()) {
         constexpr param_counts sum = count_params<M>();  // `counts_fit` bounds it all, but not the denominator
         constexpr verdict v = shares_verdict<M>(!sum.active.overflowed());
         if constexpr (accepted<v.broken, v.a, v.b>()) {

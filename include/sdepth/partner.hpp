@@ -36,7 +36,7 @@ constexpr ratio count_active_depth() {
 
 template <class M>
 constexpr auto active_depth_if_valid() {
-    if constexpr (M::valid) {
+    if constexpr (countable<M>()) {
         return count_active_depth<M>();
     } else {
         return inert_ratio{};
@@ -107,6 +107,14 @@ struct wider_stack {
     static constexpr long long active = whole_active_depth<M>();
 
     static constexpr long long ffn() {
+        static_assert(Multiple > 0, "sdepth: equal_params_wider<M, Multiple> widens in multiples: make it at least 1");
+        if constexpr (Multiple > 0) {
+            return nearest_ffn();
+        } else {
+            return 0;
+        }
+    }
+    static constexpr long long nearest_ffn() {
         using narrow = typename stack_for<M, L, active, with_ffn(M::dims, Multiple)>::type;
         if constexpr (has_params<M> && has_params<narrow>) {
             constexpr long long one = params<narrow>.total;

@@ -15,6 +15,7 @@
 #include <boost/hana/plus.hpp>
 #include <concepts>
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -184,9 +185,46 @@ struct LoopOf {
 template <long long N>
 inline constexpr LoopOf<N> loop{};
 
-/// `4_c`, the compile-time integer of Boost.Hana.
-namespace literals {
-using boost::hana::literals::operator""_c;
+namespace detail {
+
+/// The number of a literal, decimal or behind 0x or 0b; -1 for anything else, octal numbers and overflow included.
+constexpr long long literal_value(std::string_view text) {
+    const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    const bool binary = text.starts_with("0b") || text.starts_with("0B");
+    const int base = hexadecimal ? 16 : binary ? 2 : 10;
+    if (base != 10) text.remove_prefix(2);
+    if (base == 10 && text.size() > 1 && text.front() == '0') return -1;
+    count value;
+    for (const char c : text) {
+        if (c == '\'') continue;
+        const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+        if (digit < 0 || digit >= base) return -1;
+        value = value * count(base) + count(digit);
+    }
+    return value.overflowed() ? -1 : value.value();
 }
+
+/// What a literal that is no whole number gives; in `slips.hpp`.
+template <char... Digits>
+constexpr broken_formula wrong_literal();
+
+}  // namespace detail
+
+namespace literals {
+
+/// `4_c`, an integral constant of Boost.Hana. Not by Hana's own literal, which takes the point of 4.0 for a digit and
+/// counts 380; the constraint lets this one be chosen where both are in force.
+template <char... Digits>
+requires(sizeof...(Digits) > 0) constexpr auto operator""_c() {
+    constexpr char text[] = {Digits...};
+    constexpr long long value = detail::literal_value({text, sizeof...(Digits)});
+    if constexpr (value < 0) {
+        return detail::wrong_literal<Digits...>();
+    } else {
+        return boost::hana::llong<value>{};
+    }
+}
+
+}  // namespace literals
 
 }  // namespace sdepth::inline v0

@@ -36,10 +36,7 @@ namespace detail {
 /// A layer in a few words: "sparse<8> of attention, swiglu".
 template <class L>
 std::string layer_words() {
-    if constexpr (requires {
-                      L::sparsity;
-                      typename L::inner;
-                  }) {
+    if constexpr (skips_rows<L>) {
         return std::string(L::name) + "<" + std::to_string(L::sparsity) + "> of " + layer_words<typename L::inner>();
     } else if constexpr (requires {
                              L::mixer::name;

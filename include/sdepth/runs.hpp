@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 #include "sdepth/pattern.hpp"
 
@@ -106,7 +107,7 @@ struct node<Loop<P, N>> {
 
 }  // namespace detail
 
-/// The runs of formula type P.
+/// The runs of formula type P, with or without const and reference.
 template <class P>
 struct runs_of {
     /// A formula that unrolls to more runs than this is refused (`rule::too_many_runs`): as many as every compiler can
@@ -144,6 +145,9 @@ struct runs_of {
     static constexpr const auto& runs = walked.items;
     /// Items of the formula, every repetition and pass counted.
     static constexpr long long layers = walked.depth;
+};
+template <class P>
+requires(!std::is_same_v<P, std::remove_cvref_t<P>>) struct runs_of<P> : runs_of<std::remove_cvref_t<P>> {
 };
 
 }  // namespace sdepth::inline v0

@@ -12,6 +12,8 @@
 
 namespace sdepth::inline v0 {
 
+struct None;  // of `layers/ffn.hpp`
+
 namespace detail {
 
 template <class T>
@@ -72,10 +74,20 @@ constexpr void ffn_alone() {
     static_assert(std::is_base_of_v<layer_base, Ffn>,
                   "sdepth: a feed-forward part alone is not a layer: write layer<None, Ffn>, as ffn_only does");
 }
+template <class Part>
+constexpr void none_alone() {
+    static_assert(std::is_base_of_v<layer_base, Part>,
+                  "sdepth: None is the empty part of layer<Mixer, Ffn>, not a layer: leave the term out");
+}
 template <class Count>
 constexpr void repeat_count_is_a_constant() {
     static_assert(detail::constant<Count>,
                   "sdepth: the count of a repeat is a compile-time constant: write dense * 4_c");
+}
+template <char... literal>
+constexpr void repeat_count_is_whole() {
+    static_assert(sizeof...(literal) == 0,
+                  "sdepth: a count is a whole number below 2^63 - 1: write 4_c, decimal or behind 0x or 0b");
 }
 template <class Addend>
 constexpr void only_layers_add_up() {
@@ -87,8 +99,7 @@ constexpr void formulas_do_not_multiply() {
 }
 template <class... Operands>
 constexpr void formulas_add_and_repeat() {
-    static_assert(!(pattern<Operands> || ...),
-                  "sdepth: formulas know + and * alone: write a + b, a * 4_c or loop<2>(a)");
+    static_assert(sizeof...(Operands) == 0, "sdepth: formulas know + and * alone: write a + b, a * 4_c or loop<2>(a)");
 }
 template <class... Arguments>
 constexpr void loop_takes_a_formula() {
@@ -115,6 +126,8 @@ template <class T>
 constexpr void report_no_layer() {
     if constexpr (is_loop<T>) {
         explain::loop_takes_a_formula<T>();
+    } else if constexpr (std::is_same_v<T, None>) {
+        explain::none_alone<T>();
     } else if constexpr (!part<T>) {
         explain::not_a_layer<T, lack_of<T>::member>();
     } else if constexpr (requires(Dims d) { T::mixing(d); }) {
@@ -158,7 +171,10 @@ constexpr broken_formula no_such_operator() {
 }
 
 template <class... Ts>
-concept about_formulas = !(constant<Ts> || ...) && ((pattern<Ts> || part<Ts>) || ...);
+concept with_formula = ((pattern<Ts> || part<Ts>) || ...);
+/// Of operators that Hana has for its constants, those with a constant stand apart.
+template <class... Ts>
+concept about_formulas = !(constant<Ts> || ...) && with_formula<Ts...>;
 
 }  // namespace detail
 
@@ -196,35 +212,39 @@ constexpr broken_formula operator*(Constant<T, N>, X) {
     return {};
 }
 
-// The operators that formulas do not have.
-template <class A, class B>
-requires detail::about_formulas<A, B>
-constexpr broken_formula operator-(A, B) { return detail::no_such_operator<A, B>(); }
-template <class A, class B>
-requires detail::about_formulas<A, B>
-constexpr broken_formula operator/(A, B) { return detail::no_such_operator<A, B>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N>
-constexpr broken_formula operator-(P, Constant<T, N>) {
-    return detail::no_such_operator<P>();
-}
-template <pattern P, template <class T, T> class Constant, class T, T N>
-constexpr broken_formula operator/(P, Constant<T, N>) {
-    return detail::no_such_operator<P>();
-}
-template <pattern P, template <class T, T> class Constant, class T, T N>
-constexpr broken_formula operator-(Constant<T, N>, P) {
-    return detail::no_such_operator<P>();
-}
-template <pattern P, template <class T, T> class Constant, class T, T N>
-constexpr broken_formula operator/(Constant<T, N>, P) {
-    return detail::no_such_operator<P>();
-}
-template <pattern P>
-constexpr broken_formula operator-(P) {
-    return detail::no_such_operator<P>();
-}
+// The operators that formulas do not have. Hana has - / % of a constant and anything.
+// clang-format off
+template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator-(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator/(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator%(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator|(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator^(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator<<(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator>>(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator&&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator||(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator+=(A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator*=(A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P> constexpr broken_formula operator-(P) { return detail::no_such_operator<P>(); }
+template <pattern P> constexpr broken_formula operator+(P) { return detail::no_such_operator<P>(); }
+template <pattern P> constexpr broken_formula operator~(P) { return detail::no_such_operator<P>(); }
+template <pattern P> constexpr broken_formula operator!(P) { return detail::no_such_operator<P>(); }
+// clang-format on
 
 namespace detail {
+
+template <char... Digits>
+constexpr broken_formula wrong_literal() {
+    explain::repeat_count_is_whole<Digits...>();
+    return {};
+}
 
 template <class... Ts>
 constexpr broken_formula wrong_loop_argument() {

@@ -136,7 +136,7 @@ struct inert_table {
 /// The table of model M. Tensors lie in order of execution; gradients use the mirrored offset (`mirrored`).
 template <class M>
 inline constexpr auto tensor_table = [] {
-    if constexpr (M::valid) {
+    if constexpr (detail::countable<M>()) {
         return detail::table<M>{};
     } else {
         return detail::inert_table{};

@@ -45,7 +45,8 @@ struct inert_token_budget {
 /// Tokens of `cost` FLOPs each. Beyond the range a constant does not compile, for it throws, and the error shows the
 /// line.
 constexpr long long affordable(double compute, double cost) {
-    if (!(compute >= 0 && compute < 9e18 * cost)) throw error("tokens_for: the budget must buy 0 to 9e18 tokens");
+    if (!(compute >= 0 && compute < 9e18 * cost))
+        throw error("sdepth: tokens_for: the budget must buy 0 to 9e18 tokens");
     return static_cast<long long>(compute / cost);
 }
 

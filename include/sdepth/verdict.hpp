@@ -15,6 +15,7 @@ enum class rule {
     parts_fit,                  ///< a block whose parts are not one mixer and one feed-forward part
     tensor_rows_fit,            ///< a layer of more tensors than `tensor_rows` holds
     tensor_has_elements,        ///< a tensor row without rows or copies, or with negative columns
+    tensor_names_differ,        ///< two tensors of a layer with one name, or one without a name
     layer_within_range,         ///< a number of a tensor row, of `mixing_work` or of `state_size` that means nothing
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
@@ -138,7 +139,7 @@ enum class layer_number {
 };
 
 /// What is wrong with the parts of a block, in `rule::parts_fit`.
-enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none, ffn_slot_without_ffn };
+enum class part_fault { none, ffn_is_a_mixer, part_is_a_layer, both_are_none, ffn_slot_without_ffn, mixer_is_an_ffn };
 
 /// The first broken rule, or none. `layer` counts from 1 in the unrolled stack, 0 = not about a layer; a and b are the
 /// offending numbers in the order in which the rule's reporter names them.

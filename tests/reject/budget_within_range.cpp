@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A budget of more tokens than can be counted: an argument, so the error is the compiler's, and shows our line.
 // own text: of the exception
-// expect: tokens_for: the budget must buy 0 to 9e18 tokens
+// expect: "sdepth: tokens_for: the budget must buy 0 to 9e18 tokens
 #include "formula.hpp"
 
 constexpr auto formula = dense * 2_c;

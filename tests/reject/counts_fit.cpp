@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // More parameters than 63 bits hold.
-// expect: sdepth: the parameter count does not fit 63 bits: use smaller sizes
-// numbers: counts_fit 9223372036854775807
+// expect: sdepth: the parameters up to this layer do not fit 63 bits: use smaller sizes or fewer layers
+// numbers: counts_fit 1 9223372036854775807
 #include "formula.hpp"
 
 #ifdef TWIN

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // More FLOPs than 63 bits hold, in everything that reads them.
-// expect: sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq
+// expect: sdepth: the FLOPs do not fit 63 bits: use a shorter Run::seq, smaller sizes or fewer layers
 // numbers: flops_fit 1000000000
 #include "formula.hpp"
 #include "sdepth/alignment.hpp"

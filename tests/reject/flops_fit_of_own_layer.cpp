@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A layer of one's own whose work in FLOPs does not fit 63 bits.
-// expect: sdepth: a FLOP count does not fit 63 bits: use a shorter Run::seq
+// expect: sdepth: the FLOPs do not fit 63 bits: use a shorter Run::seq, smaller sizes or fewer layers
 // numbers: flops_fit 64
 #include "own_layer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // More bytes of keys and values than 63 bits hold.
-// expect: sdepth: a state in bytes does not fit 63 bits: use a shorter Run::seq
+// expect: sdepth: the state does not fit 63 bits: use a shorter Run::seq, smaller states or fewer layers
 // numbers: state_fits 1073741824
 #include "formula.hpp"
 

@@ -8,12 +8,13 @@
 struct Wide : OwnLayer {
     static constexpr tensor_rows tensors(const Dims& d) {
 #ifdef TWIN
-        constexpr int tensors = 32;
+        constexpr std::size_t tensors = 32;
 #else
-        constexpr int tensors = 33;
+        constexpr std::size_t tensors = 33;
 #endif
+        constexpr std::string_view names = "abcdefghijklmnopqrstuvwxyzABCDEFG";
         tensor_rows rows;
-        for (int i = 0; i < tensors; ++i) rows.add(matrix("weight", role::output, d.width, d.width));
+        for (std::size_t i = 0; i < tensors; ++i) rows.add(matrix(names.substr(i, 1), role::output, d.width, d.width));
         return rows;
     }
 };

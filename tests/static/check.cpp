@@ -64,7 +64,7 @@ constexpr Dims largest_attention = [] {
     return d;
 }();
 static_assert(check<Dense>(largest_attention).ok(), "6 x 2^60 parameters");
-static_assert(breaks(check<Repeat<Dense, 2>>(largest_attention), rule::counts_fit, 0, count::largest));
+static_assert(breaks(check<Repeat<Dense, 2>>(largest_attention), rule::counts_fit, 1, count::largest));
 
 // A size that no layer of ours reads is bounded too, for a layer of a user's may multiply it; it is about no layer.
 static_assert(breaks(check<std::remove_const_t<decltype(mamba)>>(with(&Dims::heads, 1LL << 62)), rule::size_too_large,
@@ -271,5 +271,86 @@ constexpr tensor_rows joined(int a, int b) {
 }
 static_assert(rows_of(32).size == 32 && rows_of(32).kept() == 32 && rows_of(40).size == 40 && rows_of(40).kept() == 32);
 static_assert(joined(20, 12).size == 32 && joined(20, 40).size == 60 && joined(40, 20).size == 60);
+
+// Each has a name of its own in a file.
+constexpr verdict named(std::string_view first, std::string_view second, long long copies) {
+    tensor_rows rows;
+    rows.add(matrix(first, role::output, 1, 1));
+    rows.add(matrix(second, role::output, 1, 1));
+    rows.items[1].copies = copies;
+    return detail::check_names(rows);
+}
+static_assert(named("a", "b", 1).ok() && named("a", "a.{e}", 2).ok());
+static_assert(breaks(named("a", "a", 1), rule::tensor_names_differ, 0, 2, 1));
+static_assert(breaks(named("a", "", 1), rule::tensor_names_differ, 0, 2, 0));
+static_assert(breaks(named("a", "b", 2), rule::tensor_names_differ, 0, 2, 2));
+
+// A rule that there is none of is a layer's own.
+struct OwnRule : Dense {
+    static constexpr verdict check(const Dims&) { return {static_cast<rule>(999), 0, 3, 4}; }
+};
+static_assert(breaks(check<second<OwnRule>>(small), rule::layer_own, 2, 999));
+
+// A width that a layer states counts under sparse depth too.
+struct Narrow : Dense {
+    static constexpr long long width(const Dims& d) { return d.width / 2; }
+};
+static_assert(breaks(check<second<Narrow>>(small), rule::widths_agree, 2, 32, 64));
+static_assert(breaks(check<Stack<Dense, Sparse<4, Narrow>, Dense>>(small), rule::widths_agree, 2, 32, 64));
+
+// ---- what a member is -----------------------------------------------------------------------------------------------
+
+template <class L>
+constexpr bool lacks(detail::layer_member member) {
+    return breaks(check<second<L>>(small), rule::lacks_member, 2, static_cast<long long>(member));
+}
+using detail::layer_member;
+struct MixerFunction : Dense {
+    static constexpr bool has_mixer() { return false; }
+};
+struct FfnNumber : Dense {
+    static constexpr int has_ffn = 1;
+};
+struct CausalFunction : Dense {
+    static constexpr bool causal() { return true; }
+};
+struct WaitsFunction : Dense {
+    static constexpr bool waits_for_anchor() { return false; }
+};
+struct MutableSizes : Dense {
+    static constexpr tensor_rows tensors(Dims& d) { return Dense::tensors(d); }
+};
+struct WidthNumber : Dense {
+    static constexpr long long width = 32;
+};
+struct WidthInt : Dense {
+    static constexpr int width(const Dims&) { return 64; }
+};
+static_assert(lacks<MixerFunction>(layer_member::has_mixer) && lacks<FfnNumber>(layer_member::has_ffn));
+static_assert(lacks<CausalFunction>(layer_member::causal) && lacks<WaitsFunction>(layer_member::waits_for_anchor));
+static_assert(lacks<MutableSizes>(layer_member::tensors));
+static_assert(lacks<WidthNumber>(layer_member::width) && lacks<WidthInt>(layer_member::width));
+static_assert(lacks<Sparse<4, MixerFunction>>(layer_member::has_mixer), "of an inner layer");
+
+// Members that only sparse depth gives a meaning.
+struct Pruned : Dense {
+    static constexpr double sparsity = 0.5;
+};
+static_assert(check<Stack<Sparse<4>, Pruned>>(small).ok() && Pruned::sparsity < 1, "an anchor");
+static_assert(active_layers<Model<Stack<Sparse<4>, Pruned>{}, small>> == ratio(5, 4) && !skips_rows<Pruned>);
+
+// A feed-forward part in the place of the mixer, whatever is in the other.
+template <class L>
+constexpr bool misplaced(part_fault fault) {
+    return breaks(check<second<L>>(small), rule::parts_fit, 2, static_cast<long long>(fault));
+}
+static_assert(misplaced<Block<SwiGLU<>, Attention<>>>(part_fault::mixer_is_an_ffn));
+static_assert(misplaced<Block<SwiGLU<>, SwiGLU<>>>(part_fault::mixer_is_an_ffn));
+static_assert(misplaced<Block<MLP<>, None>>(part_fault::mixer_is_an_ffn));
+static_assert(misplaced<Block<Mamba2<>, Attention<>>>(part_fault::ffn_is_a_mixer));
+struct NoState : SwiGLU<> {
+    static constexpr mixing_work mixing(const Dims&) { return {}; }
+};
+static_assert(lacks<Block<NoState, SwiGLU<>>>(layer_member::state), "a mixer that is not finished");
 
 }  // namespace

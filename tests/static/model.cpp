@@ -20,7 +20,7 @@ static_assert(flops<M, Run{.seq = 32768}>.paper.per_token() == 3'934'257'152);
 
 template <auto P>
 constexpr verdict judge(Dims d) {
-    return check<std::remove_cvref_t<decltype(P)>>(d);
+    return check<decltype(P)>(d);
 }
 constexpr bool breaks(verdict v, rule r, long long layer, long long a = 0, long long b = 0) {
     return v.broken == r && v.layer == layer && v.a == a && v.b == b;
@@ -51,7 +51,7 @@ constexpr Dims with_heads(long long heads) {
 static_assert(breaks(judge<mamba * 2_c + dense>(with_heads(5)), rule::kv_heads_divide_heads, 3, 5, 2));
 static_assert(breaks(judge<mamba * 2_c + dense>(with_heads(0)), rule::size_not_positive, 3,
                      static_cast<long long>(size_name::heads), 0));
-static_assert(breaks(judge<dense * 9'000'000'000'000'000_c>(small), rule::counts_fit, 0, count::largest));
+static_assert(breaks(judge<dense * 9'000'000'000'000'000_c>(small), rule::counts_fit, 1, count::largest));
 
 // Routers that see the future are marked in the type.
 constexpr auto expert_choice_layer = moe<4, 2, moe_policy{.choice = expert_choice::by_expert}>;

@@ -11,6 +11,19 @@ namespace {
 using namespace sdepth;
 using namespace sdepth::literals;
 
+// Literals are whole numbers of 63 bits, or an error.
+static_assert(std::is_same_v<decltype(4_c), boost::hana::llong<4>>);
+static_assert(decltype(0_c)::value == 0 && decltype(1'000_c)::value == 1000 && decltype(0x1F_c)::value == 31);
+static_assert(decltype(0b101_c)::value == 5 && decltype(9'223'372'036'854'775'806_c)::value == count::largest - 1);
+static_assert(detail::literal_value("9223372036854775807") == -1 && detail::literal_value("010") == -1);
+static_assert(detail::literal_value("4.0") == -1 && detail::literal_value("4e1") == -1 &&
+              detail::literal_value("0x1p3") == -1 && detail::literal_value("0b2") == -1);
+
+namespace both {
+using namespace boost::hana::literals;
+static_assert(std::is_same_v<decltype(40_c), boost::hana::llong<40>>, "ours is chosen, without ambiguity");
+}  // namespace both
+
 struct A : layer_base {};
 struct B : layer_base {};
 constexpr A a;
@@ -55,7 +68,7 @@ constexpr long long size(P) {
 constexpr auto nested = a * 4_c + (b * 3_c + a) * 2_c;
 static_assert(layers(nested) == 12);
 static_assert(size(nested) == 5);
-static_assert(runs_of<std::remove_cvref_t<decltype(nested)>>::kinds::size == 2);
+static_assert(runs_of<decltype(nested)>::kinds::size == 2 && runs_of<decltype((nested))>::size == 5);
 static_assert(run_at(nested, 0) == layer_run{0, 0, 4, 0});
 static_assert(run_at(nested, 1) == layer_run{1, 4, 3, 1});
 static_assert(run_at(nested, 3) == layer_run{1, 8, 3, 3});
@@ -72,6 +85,6 @@ static_assert(run_at(loop<2>(loop<2>(a)), 3).weights == 0);
 
 // Depth is data: a thousand layers are one type and one element.
 static_assert(size(a * 1000_c) == 1 && layers(a * 1000_c) == 1000);
-static_assert(runs_of<std::remove_cvref_t<decltype((a + b) * 40000_c)>>::too_many);
+static_assert(runs_of<decltype((a + b) * 40000_c)>::too_many);
 
 }  // namespace

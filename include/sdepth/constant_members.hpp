@@ -30,9 +30,9 @@ constexpr bool described(const Dims& d) {
     return true;
 }
 
-/// The first member of T that is no constant at the sizes of S, as far as its `check` allows to ask.
-template <class T, class S, bool is_layer, bool mixes>
-constexpr auto find_inconstant() {
+/// The first member of T, which lacks none, that is no constant at the sizes of S, as far as its `check` allows to ask.
+template <class S, class T, bool is_layer, bool mixes>
+constexpr auto first_inconstant() {
     using enum layer_member;
     if constexpr (!requires { typename std::bool_constant<computed(std::string_view(T::name))>; }) {
         return lack<T, name>{};
@@ -58,44 +58,25 @@ constexpr auto find_inconstant() {
         return lack<T, state>{};
     } else if constexpr (!requires { typename std::bool_constant<described<T>(S::dims)>; }) {
         return lack<T, describe>{};
-    } else if constexpr (
-        requires { T::width(S::dims); } && !requires { typename std::bool_constant<computed(T::width(S::dims))>; }) {
+    } else if constexpr (is_layer && names_width<T> &&
+                         !requires { typename std::bool_constant<computed(T::width(S::dims))>; }) {
         return lack<T, width>{};
     } else {
         return lack<T, none>{};
     }
 }
 
-/// The same for a layer that lacks nothing, but first for what it is made of, as `lack_of_layer`.
-template <class L, class S>
-constexpr auto inconstant_of_layer() {
-    if constexpr (requires { typename L::inner; }) {
-        using inner = decltype(inconstant_of_layer<typename L::inner, S>());
-        if constexpr (inner::member != layer_member::none) {
-            return inner{};
-        } else {
-            return find_inconstant<L, S, true, true>();
-        }
-    } else if constexpr (requires {
-                             typename L::mixer;
-                             typename L::ffn;
-                         }) {
-        using mixer = decltype(find_inconstant<typename L::mixer, S, false, true>());
-        using ffn = decltype(find_inconstant<typename L::ffn, S, false, false>());
-        if constexpr (mixer::member != layer_member::none) {
-            return mixer{};
-        } else if constexpr (ffn::member != layer_member::none) {
-            return ffn{};
-        } else {
-            return find_inconstant<L, S, true, true>();
-        }
-    } else {
-        return find_inconstant<L, S, true, true>();
+// Asks the function above, for nvcc 13 comes to no end over its body in a member of a class template.
+template <class S>
+struct find_inconstant {
+    template <class T, bool is_layer, bool mixes>
+    constexpr auto operator()(component<T, is_layer, mixes>) const {
+        return first_inconstant<S, T, is_layer, mixes>();
     }
-}
+};
 
 template <class L, class S>
-using inconstant_of = decltype(inconstant_of_layer<L, S>());
+using inconstant_of = decltype(first_fault(find_inconstant<S>{}, components_of<L>()));
 
 template <class L, class S>
 constexpr layer_member inconstant_member() {
