@@ -135,7 +135,7 @@ set(SDEPTH_HEADERS
     data.hpp
     log.hpp
     checkpoint.hpp
-    diagnostics.hpp
+    routing_statistics.hpp
     trainer.hpp
     sdepth.hpp
 )

@@ -138,8 +138,8 @@ class pipeline {
         load(batch);
         backend_.repeat(accumulation_, key_of(batch, selection_rule::top, totals), [&] {
             embed();
-            for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch);
-            head(1.0 / static_cast<double>(totals.targets), true);
+            for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(pass_aim::training, r, batch);
+            head(pass_aim::training, 1.0 / static_cast<double>(totals.targets));
             norm_backward();
             clear(backend_, slots_.sums, slot_elements);
             for (std::size_t r = M::runs.size(); r-- > 0;) backward_run(r, batch, totals);
@@ -153,8 +153,8 @@ class pipeline {
     void forward(const batch_view& batch) {
         load(batch);
         embed();
-        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(r, batch, true);
-        head(0, false);
+        for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(pass_aim::forward, r, batch);
+        head(pass_aim::forward);
     }
 
     /// The weights follow the gradients of the micro-batches since the last call; gradients and sums then start from
@@ -423,6 +423,9 @@ class pipeline {
 
     // ---- the parts of a pass ----
 
+    // What a pass over a micro-batch is for: `accumulate`, its forward alone, or the loss under a selection rule.
+    enum class pass_aim { training, forward, evaluation };
+
     batch_rows all_rows() const { return {static_cast<int>(R.batch), {static_cast<int>(R.seq), live_}}; }
 
     void load(const batch_view& batch) {
@@ -464,8 +467,9 @@ class pipeline {
     }
     void final_norm() { backend_.rms_norm(last_norm()); }
 
-    // The language loss, with gradients in training.
-    void head(double scale, bool training) {
+    // The language loss; in training its gradients too, times `scale`.
+    void head(pass_aim aim, double scale = 0) {
+        const bool training = aim == pass_aim::training;
         final_norm();
         backend_.head_loss({.rows = all_rows(),
                             .width = width,
@@ -521,9 +525,9 @@ class pipeline {
 
     // What layer i of run r routes experts with; statistics go to the owner of the weights.
     template <class L>
-    ffn_step expert_step(std::size_t r, long long i, const batch_view& batch, bool training) const {
+    ffn_step expert_step(pass_aim aim, std::size_t r, long long i, const batch_view& batch) const {
         using ffn = layer_ffn<L>;
-        ffn_step step{.training = training, .rows = rows_, .seed = batch.seed, .first = batch.first};
+        ffn_step step{.training = aim != pass_aim::evaluation, .rows = rows_, .seed = batch.seed, .first = batch.first};
         step.layer = static_cast<std::uint32_t>(M::runs[r].first + i);
         if constexpr (ffn::experts > 0) {
             const detail::expert_place& place = experts_before[static_cast<std::size_t>(M::runs[r].weights)];
@@ -553,11 +557,12 @@ class pipeline {
     void with_layer(std::size_t r, long long i, F f) {
         std::byte* keep =
             layers_ + memory_plan::saved_offsets[r] + i * memory_plan::template layer<L>(selection_rule::top).kept;
-        at_layer<L>(r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, false, f);
+        at_layer<L>(pass_aim::training, r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, f);
     }
     template <class L, class F>
-    void at_layer(std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule, bool evaluating,
+    void at_layer(pass_aim aim, std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule,
                   F f) {
+        const bool evaluating = aim == pass_aim::evaluation;
         layer_memory<L, B> memory;
         carver kept(keep), scratch(shared);
         memory.carve(kept, scratch, rule, M::dims, R);
@@ -572,15 +577,15 @@ class pipeline {
         return "run " + std::to_string(r) + ", layers " + std::to_string(M::runs[r].first) + " to " +
                std::to_string(M::runs[r].first + M::runs[r].times - 1) + ", " + way;
     }
-    // The backward adds the routing losses; without one, `alone` does it here.
-    void forward_run(std::size_t r, const batch_view& batch, bool alone = false) {
+    // The backward adds the routing losses; where there is none, they are added here.
+    void forward_run(pass_aim aim, std::size_t r, const batch_view& batch) {
         [[maybe_unused]] const typename B::range named(range_name(r, "forward"));
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
             for (long long i = 0; i < M::runs[r].times; ++i) {
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
-                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(r, i, batch, true));
-                    if (alone) worker.routing_loss(sums_of(r, i));
+                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(aim, r, i, batch));
+                    if (aim == pass_aim::forward) worker.routing_loss(sums_of(r, i));
                 });
             }
         });
@@ -603,7 +608,7 @@ class pipeline {
             for (long long i = M::runs[r].times; i-- > 0;) {
                 routing.layer = static_cast<int>(i);
                 backend_.join();  // layers share their scratch
-                ffn_step step = expert_step<L>(r, i, batch, true);
+                ffn_step step = expert_step<L>(pass_aim::training, r, i, batch);
                 const double share = rows_ / static_cast<double>(totals.rows);
                 constexpr detail::expert_place all = experts_before.back();
                 if constexpr (all.layers > 0) step.z_scale = share / static_cast<double>(all.layers);
@@ -620,7 +625,7 @@ class pipeline {
         load(batch);
         const auto pass = [&] {
             forward_only(batch, rule, observe);
-            head(0, false);
+            head(pass_aim::evaluation);
         };
         if constexpr (std::is_same_v<Observe, unobserved>)
             backend_.repeat(evaluation_, key_of(batch, rule), pass);
@@ -640,9 +645,10 @@ class pipeline {
                 for (long long i = 0; i < M::runs[r].times; ++i) {
                     const auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
                     if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
-                    at_layer<L>(r, i, layers_, layers_ + bytes.kept, selection_rule::threshold, true,
+                    at_layer<L>(pass_aim::evaluation, r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
                                 [&](auto& worker, const auto& saved) {
-                                    worker.forward(rule, sums_of(r, i), expert_step<L>(r, i, batch, false));
+                                    worker.forward(rule, sums_of(r, i),
+                                                   expert_step<L>(pass_aim::evaluation, r, i, batch));
                                     if constexpr (layer_pass<L>::is_sparse) {
                                         worker.routing_loss(sums_of(r, i));
                                         observe(M::runs[r].first + i, saved);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What routing diagnostics are compared with: the two analytic references of the X-MoD paper (Table 10), for a stretch
+// What routing statistics are compared with: the two analytic references of the X-MoD paper (Table 10), for a stretch
 // of T sparse layers that choose a share p = 1/K each. Knows no model. Rank 0.
 #pragma once
 

@@ -17,8 +17,8 @@
 
 #include "sdepth/checkpoint.hpp"
 #include "sdepth/data.hpp"
-#include "sdepth/diagnostics.hpp"
 #include "sdepth/log.hpp"
+#include "sdepth/routing_statistics.hpp"
 #include "sdepth/schedule.hpp"
 
 namespace sdepth::inline v0 {

@@ -6,7 +6,6 @@
 #include "formula.hpp"
 #include "sdepth/alignment.hpp"
 #include "sdepth/decoder.hpp"
-#include "sdepth/diagnostics.hpp"
 #include "sdepth/hana.hpp"
 #include "sdepth/kernels/host/host.hpp"
 #include "sdepth/law.hpp"
@@ -14,6 +13,7 @@
 #include "sdepth/pipeline.hpp"
 #include "sdepth/plan.hpp"
 #include "sdepth/report.hpp"
+#include "sdepth/routing_statistics.hpp"
 #include "sdepth/tensor_table.hpp"
 #include "sdepth/token_budget.hpp"
 

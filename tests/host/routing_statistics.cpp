@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Routing diagnostics on masks made by hand.
-#include "sdepth/diagnostics.hpp"
+// Routing statistics on masks made by hand.
+#include "sdepth/routing_statistics.hpp"
 
 #include "support/catch.hpp"
 
