@@ -597,11 +597,12 @@ class pipeline {
                                  (static_cast<double>(sparse_layers<M>) * static_cast<double>(totals.rows));
             run_routing<B> routing;
             if (gathers_versions<L>(M::runs[r].times)) {
-                routing = {.grad_logits = batch_.route_grad,
-                           .later = batch_.route_later,
-                           .sums = batch_.route_sums,
-                           .layers = static_cast<int>(M::runs[r].times),
-                           .stride = layer_layout<L, M::dims>.stride};
+                // With its type named: nvcc 13.0 forgets the members' names in an assignment from braces alone.
+                routing = run_routing<B>{.grad_logits = batch_.route_grad,
+                                         .later = batch_.route_later,
+                                         .sums = batch_.route_sums,
+                                         .layers = static_cast<int>(M::runs[r].times),
+                                         .stride = layer_layout<L, M::dims>.stride};
                 clear(backend_, batch_.route_later, R.batch * R.seq);
                 clear(backend_, batch_.route_sums, B::route_parts * M::runs[r].times * width);
             }

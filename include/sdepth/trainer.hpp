@@ -207,13 +207,13 @@ class trainer {
           batches_(std::move(text), layout(settings), settings.seed) {
         check_vocabulary(batches_.text(), "training");
         check_vocabulary(held_out_, "held-out");
-        at_ = {.step = 0,
-               .steps = settings.steps,
-               .seed = settings.seed,
-               .sequences = static_cast<long long>(batches_.layout().sequences_per_step()),
-               .tokens = batches_.text().size(),
-               .kind = settings.kind,
-               .rate = settings.rate};
+        at_ = training_state{.step = 0,
+                             .steps = settings.steps,
+                             .seed = settings.seed,
+                             .sequences = static_cast<long long>(batches_.layout().sequences_per_step()),
+                             .tokens = batches_.text().size(),
+                             .kind = settings.kind,
+                             .rate = settings.rate};
     }
 
     /// Starts from first values.
