@@ -167,12 +167,6 @@ struct mixing_work {
     long long slots_read_at_most = 0;  ///< bound on the readable slots; 0 = all that were written
 };
 
-/// Base of sparse depth, by which counts know it: a layer of a user's may have members of the same names.
-struct sparse_base : layer_base {};
-
-template <class L>
-concept skips_rows = std::derived_from<L, sparse_base>;
-
 /// What decoding keeps for one sequence, in elements.
 struct state_size {
     long long kv_row = 0;         ///< keys and values of one executed row
@@ -191,6 +185,11 @@ template <class Policy>
 constexpr Policy evaluated(Policy p) {
     return p;
 }
+
+/// Base of sparse depth, by which counts know it: a layer of a user's may have members of the same names.
+struct sparse_base : layer_base {};
+template <class L>
+concept skips_rows = std::derived_from<L, sparse_base>;
 
 // Whether a layer that others are made of says so. False where it says nothing, or nothing constant: the model that it
 // stands in reports that, so the class made of it must not.
@@ -282,8 +281,7 @@ constexpr auto first_fault(Find find, made_of<Component, Rest...>) {
 }
 
 template <class Member>
-concept flag = std::same_as < std::remove_cvref_t<Member>,
-bool > ;
+concept flag = std::same_as<bool, std::remove_cvref_t<Member>>;
 
 template <class T>
 concept gives_mixing = requires(const Dims d) {

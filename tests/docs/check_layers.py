@@ -13,7 +13,7 @@ import sys
 AGGREGATE = re.compile(r"^struct (\w+_policy|Dims|Run) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 MEMBER = re.compile(r"^    (?:bool|double|long long|\w+) (\w+) = ([^;]+);", re.MULTILINE)
 ENUM = re.compile(r"^enum class (\w+) \{(.*?)\};", re.MULTILINE | re.DOTALL)
-TYPE = re.compile(r"^struct (\w+)(?: : layer_base)? \{\n(?:(?!^\};).)*?static constexpr std::string_view name = ", re.MULTILINE | re.DOTALL)
+TYPE = re.compile(r"^struct (\w+)(?: : [\w:]+)? \{\n(?:(?!^\};).)*?static constexpr std::string_view name = ", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r"^inline constexpr (?!bool|double|int|long)[^;=]*?\b(\w+)(?:\{| =)", re.MULTILINE | re.DOTALL)
 
 

@@ -337,7 +337,7 @@ struct Pruned : Dense {
     static constexpr double sparsity = 0.5;
 };
 static_assert(check<Stack<Sparse<4>, Pruned>>(small).ok() && Pruned::sparsity < 1, "an anchor");
-static_assert(active_layers<Model<Stack<Sparse<4>, Pruned>{}, small>> == ratio(5, 4) && !skips_rows<Pruned>);
+static_assert(active_layers<Model<Stack<Sparse<4>, Pruned>{}, small>> == ratio(5, 4) && !detail::skips_rows<Pruned>);
 
 // A feed-forward part in the place of the mixer, whatever is in the other.
 template <class L>

@@ -67,7 +67,7 @@ inline constexpr sparse_policy printed_mod_policy{.gate = gate_form::ffn,
 
 /// Layer L executed by the ceil(L/K) rows with the largest routing logits.
 template <long long K, class L = Dense, sparse_policy P = sparse_policy{}>
-struct Sparse : sparse_base {
+struct Sparse : detail::sparse_base {
     using inner = L;
     static constexpr sparse_policy policy = P;
     static constexpr long long sparsity = K;
@@ -79,7 +79,7 @@ struct Sparse : sparse_base {
     static constexpr bool chooses_by_document = P.scope == selection_scope::document;
 
     static constexpr long long inner_sparsity = [] {
-        if constexpr (skips_rows<L>) {
+        if constexpr (detail::skips_rows<L>) {
             return L::sparsity;
         } else {
             return 0LL;
