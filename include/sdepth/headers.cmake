@@ -126,6 +126,8 @@ set(SDEPTH_HEADERS
     kernels/host/update.hpp
     kernels/host/initial.hpp
     kernels/host/host.hpp
+    step.hpp
+    step_losses.hpp
     pipeline.hpp
     upcycle.hpp
     decoder.hpp

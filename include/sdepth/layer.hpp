@@ -240,20 +240,20 @@ struct lack {
     static constexpr layer_member member = Member;
 };
 
-template <class... Ts>
-struct made_of {};
-
 /// A type that a layer is made of, as a layer, a mixer or a feed-forward part.
 template <class T, bool is_layer, bool mixes>
 struct component {};
+
+/// Components in the order in which faults are looked for.
+template <class... Components>
+struct made_of {};
 
 template <class... As, class... Bs>
 constexpr made_of<As..., Bs...> operator+(made_of<As...>, made_of<Bs...>) {
     return {};
 }
 
-/// What layer L is made of, in the order in which faults are looked for: the layer that it wraps or its two parts
-/// first.
+/// What layer L is made of: the layer that it wraps or its two parts first, itself last.
 template <class L>
 constexpr auto components_of() {
     constexpr made_of<component<L, true, true>> itself;
