@@ -123,15 +123,10 @@ TEST_CASE("files of the host load on the GPU and the other way round", "[pipelin
     }
 }
 
-TEST_CASE("short runs for the sanitizers", "[pipeline][small]") {
-    for (const small_model which : every_model) {
-        INFO("model " << static_cast<int>(which));
-        const small_run what{.steps = 3};  // the third is a replay
-        const small_result once = run_on_cuda(which, what);
-        REQUIRE(once.losses.size() == 3);
-        for (const double loss : once.losses) CHECK(std::abs(loss - std::log(203)) < .5);
-        CHECK(run_on_cuda(which, what).losses == once.losses);
-    }
+TEST_CASE("a short run for the sanitizers", "[pipeline][small]") {
+    const small_result got = run_on_cuda(small_model::x_mod, {.steps = 3});  // the third is a replay
+    REQUIRE(got.losses.size() == 3);
+    for (const double loss : got.losses) CHECK(std::abs(loss - std::log(203)) < .5);
     const small_run packed{.steps = 1, .documents = true};
     CHECK(std::isfinite(run_on_cuda(small_model::x_mod, packed).losses.front()));
 }
