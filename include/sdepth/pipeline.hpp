@@ -101,6 +101,7 @@ class pipeline {
             backend_.embed_backward(
                 {.forward = embedding(), .grad_x = batch_.grad_x, .grad_table = gradient(ends::embedding)});
         });
+        fresh_ = false;
     }
 
     /// The forward of `accumulate` alone: adds the same to the sums, bit for bit, and nothing to the gradients. For
@@ -117,6 +118,7 @@ class pipeline {
     /// has said so. Nothing here waits for the backend.
     void advance(const update_settings& settings) {
         backend_.use_workspace(workspace_);
+        if (fresh_) clear(backend_, parameters_.gradients, tensor_table<M>.elements);  // no micro-batch wrote them
         const update_inputs inputs{settings.rate, settings.step};
         write(backend_, batch_.inputs, &inputs, 1);
         update_settings key = settings;  // what does not come through the inputs
@@ -141,8 +143,10 @@ class pipeline {
                 steer_experts(r);
             }
             backend_.copy(batch_.last.loss, batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
-            discard();
+            clear_gradients();
+            clear_sums();
         });
+        fresh_ = true;
     }
     /// Losses of the step before the last `advance`, for `totals` as in that step. Throws sdepth::error if a loss or
     /// gradient since the last call was not finite.
@@ -216,8 +220,9 @@ class pipeline {
     }
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
-        clear(backend_, parameters_.gradients, tensor_table<M>.elements);
+        clear_gradients();
         clear_sums();
+        fresh_ = true;
     }
 
     /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
@@ -273,6 +278,7 @@ class pipeline {
     struct pass_key {
         double targets = 0, rows = 0, own_rows = 0;
         bool live = false, documents = false;
+        bool fresh = false;
         int hidings = 0;
         std::uint64_t seed = 0, first = 0;
         selection_rule rule = selection_rule::top;
@@ -285,6 +291,7 @@ class pipeline {
                      .own_rows = rows_,
                      .live = live_ != nullptr,
                      .documents = documents_ != nullptr,
+                     .fresh = fresh_,
                      .hidings = hidings_,
                      .rule = rule};
         if constexpr (expert_layers < M >> 0) key.seed = batch.seed, key.first = batch.first;  // keys of noise
@@ -427,7 +434,8 @@ class pipeline {
         carver kept(keep), scratch(shared);
         memory.carve(kept, scratch, rule, M::dims, R);
         const layer_view<L, M, B> view(parameters_.weights, parameters_.master, parameters_.gradients,
-                                       tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
+                                       tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride,
+                                       !(fresh_ && writes_matrices<L>() && first_back[r]));
         layer_worker<L, M, B> worker(backend_, view, stream_at<L>(r, i, evaluating), memory.saved, memory.scratch,
                                      row_capacity<L>(rule, static_cast<int>(R.seq), static_cast<int>(R.max_documents)));
         f(worker, memory.saved);
@@ -522,6 +530,38 @@ class pipeline {
 
     // ---- the update ----
 
+    // Runs whose backward is the first of those that share their weights.
+    static constexpr auto first_back = [] {
+        std::array<bool, M::runs.size()> first{};
+        for (std::size_t r = 0; r < first.size(); ++r) {
+            first[r] = true;
+            for (std::size_t later = r + 1; later < first.size(); ++later) {
+                if (M::runs[later].weights == M::runs[r].weights) first[r] = false;
+            }
+        }
+        return first;
+    }();
+    // Whether the first micro-batch of a step writes the gradient of this tensor, and does not add to it.
+    static constexpr bool is_written(const table_row& row) {
+        bool written = false;
+        for (std::size_t r = 0; r < M::runs.size(); ++r) {
+            if (M::runs[r].first != row.first_layer) continue;
+            visit_type(typename M::kinds{}, M::runs[r].kind,
+                       [&]<class L>(std::type_identity<L>) { written = writes_matrices<L>(); });
+        }
+        return written && row.tensor.group == update_group::muon;
+    }
+    void clear_gradients() {
+        for (const table_row& row : tensor_table<M>.rows) {
+            if (is_written(row)) continue;
+            using number = typename B::precision::gradient;
+            const long long elements = row.tensor.elements().value();  // the last layer's lie lowest
+            backend_.zero_rows(parameters_.gradients + mirrored<M>(row.offset_of(row.layers - 1), elements),
+                               static_cast<std::size_t>(elements) * sizeof(number),
+                               static_cast<std::size_t>(row.stride) * sizeof(number),
+                               static_cast<std::size_t>(row.layers));
+        }
+    }
     void clear_sums() { backend_.zero(batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>)); }
     // A tensor of all layers of its run.
     void update_tensors(const table_row& row, const update_settings& s) {
@@ -608,6 +648,7 @@ class pipeline {
     parameter_memory<M, B> parameters_;
     batch_memory<M, B> batch_;
     slot_memory<M, B> slots_;
+    bool fresh_ = true;                 // no micro-batch since the last update
     std::vector<std::uint8_t> hidden_;  // depth slots that nobody reads
     int hidings_ = 0;                   // how often that changed
     std::byte* layers_ = nullptr;

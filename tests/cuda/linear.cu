@@ -31,7 +31,9 @@ void linear(const sdepth::LinearArgs<exact>& a, bool workspace) {
 void linear_backward(const sdepth::LinearBackwardArgs<exact>& g, bool workspace) {
     device_call to;
     const auto& a = g.forward;
-    sdepth::LinearBackwardArgs<stored> d{.forward = linear_args(to, a), .adds_to_grad_x = g.adds_to_grad_x};
+    sdepth::LinearBackwardArgs<stored> d{.forward = linear_args(to, a),
+                                         .adds_to_grad_x = g.adds_to_grad_x,
+                                         .adds_to_grad_weight = g.adds_to_grad_weight};
     to.in(d.grad_y, g.grad_y, a.rows.capacity() * a.outputs);
     to.inout(d.grad_x, g.grad_x, a.rows.capacity() * a.inputs);
     to.inout(d.grad_weight, g.grad_weight, static_cast<long long>(a.outputs) * a.inputs);

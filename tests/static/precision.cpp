@@ -35,6 +35,7 @@ struct typed_backend {
     void use_workspace(void*) {}
     void join() {}
     void zero(void*, std::size_t) {}
+    void zero_rows(void*, std::size_t, std::size_t, std::size_t) {}
     void copy(void*, const void*, std::size_t) {}
     void to_device(void*, const void*, std::size_t) {}
     void from_device(void*, const void*, std::size_t) {}

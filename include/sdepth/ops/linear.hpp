@@ -19,14 +19,15 @@ struct LinearArgs {
     typename P::activation* y = nullptr;         // [N, O]
 };
 
-/// Gradients of a linear map. Weight gradients add to what is there, for weights are used by many micro-batches.
+/// Gradients of a linear map. Gradients of weights add to those of the micro-batches before, where there are any.
 template <class P>
 struct LinearBackwardArgs {
     LinearArgs<P> forward;                           // y is not read
     const typename P::activation* grad_y = nullptr;  // [N, O]
     typename P::activation* grad_x = nullptr;        // [N, I] or null where nobody needs it
     bool adds_to_grad_x = false;                     // else overwritten
-    typename P::gradient* grad_weight = nullptr;     // [O, I], added to
+    typename P::gradient* grad_weight = nullptr;     // [O, I], added to,
+    bool adds_to_grad_weight = true;                 // else overwritten
     typename P::gradient* grad_bias = nullptr;       // [O], added to; null without a bias
 };
 

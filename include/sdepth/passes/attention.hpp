@@ -20,6 +20,7 @@ struct mixer_pass;
 template <attention_policy P>
 struct mixer_pass<Attention<P>> {
     static constexpr bool has_norm = P.norm != qk_norm::none;
+    static constexpr bool one_product_a_matrix = true;  // see `writes_matrices`
 
     /// Kept from forward to backward.
     template <class B>
@@ -127,6 +128,7 @@ struct mixer_pass<Attention<P>> {
                                  .grad_y = grad_a,
                                  .grad_x = g.grad_o,
                                  .grad_weight = w.gradient(View::at("self_attn.o_proj.weight")),
+                                 .adds_to_grad_weight = w.adds_to_matrices(),
                                  .grad_bias = w.gradient(View::at("self_attn.o_proj.bias"))});
     }
     /// The gradients of queries, keys and values from g.grad_o, s.o and s.lse.
@@ -164,6 +166,7 @@ struct mixer_pass<Attention<P>> {
                                      .grad_x = grad,
                                      .adds_to_grad_x = adds,
                                      .grad_weight = w.gradient(weight),
+                                     .adds_to_grad_weight = w.adds_to_matrices(),
                                      .grad_bias = w.gradient(bias)});
         };
         back(in.rows, in.x, View::at("self_attn.q_proj.weight"), View::at("self_attn.q_proj.bias"), d.heads, g.grad_q,

@@ -21,6 +21,8 @@ namespace sdepth::inline v0 {
 /// The empty axis runs nothing and needs nothing.
 template <>
 struct mixer_pass<None> {
+    static constexpr bool one_product_a_matrix = true;
+
     template <class B>
     struct saved {
         constexpr void carve(carver&, const Dims&, const extents&, bool) {}
@@ -35,6 +37,7 @@ struct mixer_pass<None> {
 template <>
 struct ffn_pass<None> {
     static constexpr long long experts = 0;
+    static constexpr bool one_product_a_matrix = true;
 
     template <class B>
     struct saved {

@@ -51,6 +51,7 @@ LinearArgs<T> ffn_linear(const batch_rows& rows, long long inputs, long long out
 template <ffn_policy P>
 struct ffn_pass<SwiGLU<P>> {
     static constexpr long long experts = 0;
+    static constexpr bool one_product_a_matrix = true;  // see `writes_matrices`
 
     template <class B>
     struct saved {
@@ -110,6 +111,7 @@ struct ffn_pass<SwiGLU<P>> {
              .grad_y = grad_f,
              .grad_x = t.grad_up,
              .grad_weight = w.gradient(View::at("mlp.down_proj.weight")),
+             .adds_to_grad_weight = w.adds_to_matrices(),
              .grad_bias = w.gradient(View::at("mlp.down_proj.bias"))});
         backend.swiglu_backward({.forward = middle<T>(d, rows, s, nullptr),
                                  .grad_act = t.grad_up,
@@ -122,6 +124,7 @@ struct ffn_pass<SwiGLU<P>> {
                  .grad_x = grad_x,
                  .adds_to_grad_x = adds,
                  .grad_weight = w.gradient(weight),
+                 .adds_to_grad_weight = w.adds_to_matrices(),
                  .grad_bias = w.gradient(bias)});
         };
         back(View::at("mlp.gate_proj.weight"), View::at("mlp.gate_proj.bias"), t.grad_gate, false);
@@ -138,6 +141,7 @@ struct ffn_pass<SwiGLU<P>> {
 template <activation A, ffn_policy P>
 struct ffn_pass<MLP<A, P>> {
     static constexpr long long experts = 0;
+    static constexpr bool one_product_a_matrix = true;
 
     template <class B>
     struct saved {
@@ -186,6 +190,7 @@ struct ffn_pass<MLP<A, P>> {
              .grad_y = grad_f,
              .grad_x = t.grad,
              .grad_weight = w.gradient(View::at("mlp.down_proj.weight")),
+             .adds_to_grad_weight = w.adds_to_matrices(),
              .grad_bias = w.gradient(View::at("mlp.down_proj.bias"))});
         backend.activation_backward({.forward = middle<T>(d, rows, s, nullptr), .grad_act = t.grad, .grad_x = t.grad});
         backend.linear_backward(
@@ -194,6 +199,7 @@ struct ffn_pass<MLP<A, P>> {
              .grad_y = t.grad,
              .grad_x = grad_x,
              .grad_weight = w.gradient(View::at("mlp.up_proj.weight")),
+             .adds_to_grad_weight = w.adds_to_matrices(),
              .grad_bias = w.gradient(View::at("mlp.up_proj.bias"))});
     }
 

@@ -156,6 +156,21 @@ constexpr bool gathers_versions(long long times) {
     return layer_pass<L>::is_sparse && !layer_pass<L>::policy.detach && times > 1;
 }
 
+/// Whether the backward of a layer of kind L makes the gradient of each of its matrices by one product: the first of a
+/// step then writes it, and nobody has to clear it before.
+template <class L>
+constexpr bool writes_matrices() {
+    using block = typename layer_pass<L>::block;
+    if constexpr (requires {
+                      block::mixer_part::one_product_a_matrix;
+                      block::ffn_part::one_product_a_matrix;
+                  }) {
+        return block::mixer_part::one_product_a_matrix && block::ffn_part::one_product_a_matrix;
+    } else {
+        return false;
+    }
+}
+
 /// Whether the token-choice bias clears before layer L, the sparse layer of that index if it is one: at anchors, and
 /// every so many sparse layers where the policy says so.
 template <class L>

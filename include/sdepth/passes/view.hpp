@@ -33,8 +33,9 @@ class layer_view {
 
     /// @param weights, master, gradients  starts of the regions; gradients may be null
     /// @param start                       offset of the layer in the first two
-    layer_view(weight_type* weights, master_type* master, gradient_type* gradients, long long start)
-        : weights_(weights), master_(master), gradients_(gradients), start_(start) {}
+    /// @param adds                        see `adds_to_matrices`
+    layer_view(weight_type* weights, master_type* master, gradient_type* gradients, long long start, bool adds = true)
+        : weights_(weights), master_(master), gradients_(gradients), start_(start), adds_(adds) {}
 
     /// Place of a tensor inside the layer.
     static consteval tensor_place at(std::string_view name) { return layer_layout<L, M::dims>.place(name, 0); }
@@ -50,12 +51,15 @@ class layer_view {
         if (place.offset < 0 || gradients_ == nullptr) return nullptr;
         return gradients_ + mirrored<M>(start_ + place.offset, place.elements);
     }
+    /// Whether gradients of matrices add to what is there; else nothing is, and they are written.
+    bool adds_to_matrices() const { return adds_; }
 
   private:
     weight_type* weights_;
     master_type* master_;
     gradient_type* gradients_;
     long long start_;
+    bool adds_;
 };
 
 /// Keys and values that one layer has executed so far in decoding: the state of mixers that look back.

@@ -121,6 +121,9 @@ class cuda {
 
     memory allocate(std::size_t bytes) { return memory(bytes); }
     void zero(void* to, std::size_t bytes) { on_cuda::check(cudaMemsetAsync(to, 0, bytes, stream_), "zero"); }
+    void zero_rows(void* to, std::size_t bytes, std::size_t stride, std::size_t rows) {
+        on_cuda::check(cudaMemset2DAsync(to, stride, 0, bytes, rows, stream_), "zero");
+    }
     void copy(void* to, const void* from, std::size_t bytes) {
         on_cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy");
     }

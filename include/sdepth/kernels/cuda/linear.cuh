@@ -119,7 +119,7 @@ void linear_backward_weight(const LinearBackwardArgs<P>& g, products& multiply, 
               .a_stride = a.outputs,
               .b_stride = a.inputs,
               .c_stride = a.inputs,
-              .beta = 1},
+              .beta = g.adds_to_grad_weight ? 1.f : 0.f},
              g.grad_weight, stream);
 }
 

@@ -100,6 +100,10 @@ class host {
 
     memory allocate(std::size_t bytes) { return memory(bytes); }
     void zero(void* to, std::size_t bytes) { std::memset(to, 0, bytes); }
+    /// The same in `rows` rows that lie `stride` bytes apart.
+    void zero_rows(void* to, std::size_t bytes, std::size_t stride, std::size_t rows) {
+        for (std::size_t i = 0; i < rows; ++i) std::memset(static_cast<std::byte*>(to) + i * stride, 0, bytes);
+    }
     void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
     void to_device(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
     void from_device(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }

@@ -2,6 +2,7 @@
 // Products of rows with a weight matrix, forward and backward. Rank 5.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -33,6 +34,10 @@ void linear(workers& team, const LinearArgs<uniform_precision<T>>& a) {
 template <class T>
 void linear_backward(workers& team, const LinearBackwardArgs<uniform_precision<T>>& g) {
     const auto& a = g.forward;
+    if (!g.adds_to_grad_weight) {
+        const long long elements = static_cast<long long>(a.outputs) * a.inputs;
+        std::fill(g.grad_weight, g.grad_weight + elements, T{0});
+    }
     for (const row_range& range : live_ranges(a.rows)) {
         const T* grad_y = g.grad_y + range.first * a.outputs;
         const int rows = static_cast<int>(range.count);
