@@ -162,6 +162,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/depth_tiles.cuh
     kernels/cuda/depth_attention.cuh
     kernels/cuda/depth_slot_gradients.cuh
+    kernels/cuda/launch.cuh
     kernels/cuda/vector.cuh
     kernels/cuda/each_row.cuh
     kernels/cuda/reduce.cuh

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sdepth/error.hpp"
-#include "sdepth/kernels/cuda/error.cuh"
+#include "sdepth/kernels/cuda/launch.cuh"
 #include "sdepth/kernels/cuda/vector.cuh"
 #include "sdepth/rows.hpp"
 
@@ -34,6 +34,7 @@ struct row_place {
 /// Loads of two to four places are in flight before the first is used.
 template <bool whole, class Op>
 __global__ void __launch_bounds__(256) each_row_kernel(const batch_rows rows, int width, const Op op) {
+    wait_for_kernel_before();
     const long long row = blockIdx.x * 8LL + threadIdx.x / 32;
     if (row >= rows.capacity()) return;
     const row_place place(rows, row);
@@ -72,11 +73,8 @@ void each_row(const batch_rows& rows, int width, const Op& op, const char* what,
     detail::check_rows(rows, width, what);
     if (rows.capacity() < 1 || width < 1) return;
     const unsigned blocks = detail::blocks_of(rows.capacity(), 8);
-    if (width % 8 == 0)
-        each_row_kernel<true><<<blocks, 256, 0, stream>>>(rows, width, op);
-    else
-        each_row_kernel<false><<<blocks, 256, 0, stream>>>(rows, width, op);
-    check(cudaGetLastError(), what);
+    launch_early(width % 8 == 0 ? each_row_kernel<true, Op> : each_row_kernel<false, Op>, blocks, 256, 0, stream, what,
+                 rows, width, op);
 }
 
 }  // namespace sdepth::inline v0::on_cuda

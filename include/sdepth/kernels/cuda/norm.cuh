@@ -11,6 +11,7 @@ namespace sdepth::inline v0::on_cuda {
 /// from g.x, and is stored to g.out on the way.
 template <bool whole, bool gathers, class P>
 __global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a, const GatherArgs<P> g) {
+    wait_for_kernel_before();
     const row_teams t(a.width);
     const team_member me(t);
     const long long row = static_cast<long long>(blockIdx.x) * t.teams + me.team();
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a, c
 template <bool whole, int warps, class P>
 __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
+    wait_for_kernel_before();
     const RmsNormArgs<P>& a = g.forward;
     const row_teams t(a.width, warps);
     const team_member me(t);
@@ -129,11 +131,8 @@ void launch_rms_norm(const RmsNormArgs<P>& a, const GatherArgs<P>& g, cudaStream
     if (a.rows.capacity() < 1) return;
     const row_teams t(a.width);
     const unsigned blocks = blocks_of(a.rows.capacity(), t.teams), threads = static_cast<unsigned>(t.threads());
-    if (a.width % 8 == 0)
-        rms_norm_kernel<true, gathers, P><<<blocks, threads, 0, stream>>>(a, g);
-    else
-        rms_norm_kernel<false, gathers, P><<<blocks, threads, 0, stream>>>(a, g);
-    check(cudaGetLastError(), "rms_norm");
+    launch_early(a.width % 8 == 0 ? rms_norm_kernel<true, gathers, P> : rms_norm_kernel<false, gathers, P>, blocks,
+                 threads, 0, stream, "rms_norm", a, g);
 }
 
 }  // namespace detail
@@ -162,9 +161,9 @@ void rms_norm_backward(const RmsNormBackwardArgs<P>& g, void* scratch, cudaStrea
     auto* partial = static_cast<float*>(scratch);
     const int blocks =
         detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            rms_norm_backward_kernel<whole(), warps(), P><<<grid, t, 0, stream>>>(g, partial);
+            launch_early(rms_norm_backward_kernel<whole(), warps(), P>, grid, t, 0, stream, "rms_norm_backward", g,
+                         partial);
         });
-    check(cudaGetLastError(), "rms_norm_backward");
     add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
 }
 

@@ -104,6 +104,7 @@ class team_member {
 /// out[c] += sum over blocks of partial[block, c]. 32 columns a block of threads, 32 threads a column.
 template <class T>
 __global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
+    wait_for_kernel_before();
     const int c = static_cast<int>(blockIdx.x * 32 + threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
     __shared__ float sums[32][33];
     float sum = 0;
@@ -118,14 +119,15 @@ __global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial,
 }
 template <class T>
 void add_columns(const float* partial, int blocks, int columns, T* out, const char* what, cudaStream_t stream) {
-    add_columns_kernel<<<detail::blocks_of(columns, 32), 1024, 0, stream>>>(partial, blocks, columns, out);
-    check(cudaGetLastError(), what);
+    launch_early(add_columns_kernel<T>, detail::blocks_of(columns, 32), 1024, 0, stream, what, partial, blocks, columns,
+                 out);
 }
 
 /// *out += sum of x[0 ... n). One block.
 template <class T, class Out>
 __global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, Out* out) {
     __shared__ double sums[32];
+    wait_for_kernel_before();
     double sum = 0;
 #pragma unroll 4
     for (long long i = threadIdx.x; i < n; i += 1024) sum += static_cast<double>(x[i]);
@@ -138,8 +140,7 @@ __global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, 
 }
 template <class T, class Out>
 void add_sum(const T* x, long long n, Out* out, const char* what, cudaStream_t stream) {
-    add_sum_kernel<<<1, 1024, 0, stream>>>(x, n, out);
-    check(cudaGetLastError(), what);
+    launch_early(add_sum_kernel<T, Out>, 1, 1024, 0, stream, what, x, n, out);
 }
 
 /// Sum of x over a block of at most 1024 threads, in thread 0. Every thread takes part.

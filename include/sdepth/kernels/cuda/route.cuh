@@ -14,6 +14,7 @@ namespace sdepth::inline v0::on_cuda {
 /// One warp a row.
 template <bool whole, class P>
 __global__ void __launch_bounds__(256) route_logits_kernel(const RouteLogitsArgs<P> a) {
+    wait_for_kernel_before();
     const long long row = blockIdx.x * 8LL + threadIdx.x / 32;
     if (row >= a.rows.capacity() || !row_place(a.rows, row).live(a.rows)) return;
     const auto* x = a.x + row * a.width;
@@ -40,6 +41,7 @@ __global__ void __launch_bounds__(256) route_logits_kernel(const RouteLogitsArgs
 template <bool whole, int warps, class P>
 __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     route_logits_backward_kernel(const RouteLogitsBackwardArgs<P> g, float* partial) {
+    wait_for_kernel_before();
     const RouteLogitsArgs<P>& a = g.forward;
     const row_teams t(a.width, warps);
     const team_member me(t);
@@ -100,12 +102,8 @@ template <class P>
 void route_logits(const RouteLogitsArgs<P>& a, cudaStream_t stream) {
     detail::check_rows(a.rows, a.width, "route_logits");
     if (a.rows.capacity() < 1) return;
-    const unsigned blocks = detail::blocks_of(a.rows.capacity(), 8);
-    if (a.width % 8 == 0)
-        route_logits_kernel<true, P><<<blocks, 256, 0, stream>>>(a);
-    else
-        route_logits_kernel<false, P><<<blocks, 256, 0, stream>>>(a);
-    check(cudaGetLastError(), "route_logits");
+    launch_early(a.width % 8 == 0 ? route_logits_kernel<true, P> : route_logits_kernel<false, P>,
+                 detail::blocks_of(a.rows.capacity(), 8), 256, 0, stream, "route_logits", a);
 }
 
 constexpr std::size_t route_logits_backward_scratch(int width) { return column_sums_scratch(width); }
@@ -120,9 +118,9 @@ void route_logits_backward(const RouteLogitsBackwardArgs<P>& g, void* scratch, c
     auto* partial = static_cast<float*>(scratch);
     const int blocks =
         detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            route_logits_backward_kernel<whole(), warps(), P><<<grid, t, 0, stream>>>(g, partial);
+            launch_early(route_logits_backward_kernel<whole(), warps(), P>, grid, t, 0, stream, "route_logits_backward",
+                         g, partial);
         });
-    check(cudaGetLastError(), "route_logits_backward");
     add_columns(partial, blocks, a.width, g.grad_weight, "route_logits_backward", stream);
 }
 
@@ -246,6 +244,7 @@ void scatter_residual(const ScatterResidualArgs<P>& a, cudaStream_t stream) {
 template <bool whole, class P>
 __global__ void __launch_bounds__(256)
     scatter_residual_backward_kernel(const ScatterResidualBackwardArgs<P> g, float* shares) {
+    wait_for_kernel_before();
     const ScatterResidualArgs<P>& args = g.forward;
     const long long row = blockIdx.x * 8LL + threadIdx.x / 32;
     if (row >= args.rows.capacity()) return;
@@ -311,18 +310,17 @@ void scatter_residual_backward(const ScatterResidualBackwardArgs<P>& g, void* sc
     detail::check_rows(a.rows, a.width, "scatter_residual_backward");
     if (a.rows.capacity() < 1) return;
     auto* shares = static_cast<float*>(scratch);
-    const unsigned blocks = detail::blocks_of(a.rows.capacity(), 8);
-    if (a.width % 8 == 0)
-        scatter_residual_backward_kernel<true, P><<<blocks, 256, 0, stream>>>(g, shares);
-    else
-        scatter_residual_backward_kernel<false, P><<<blocks, 256, 0, stream>>>(g, shares);
-    check(cudaGetLastError(), "scatter_residual_backward");
+    const auto kernel =
+        a.width % 8 == 0 ? scatter_residual_backward_kernel<true, P> : scatter_residual_backward_kernel<false, P>;
+    launch_early(kernel, detail::blocks_of(a.rows.capacity(), 8), 256, 0, stream, "scatter_residual_backward", g,
+                 shares);
     if (g.grad_scale != nullptr) add_sum(shares, a.rows.capacity(), g.grad_scale, "scatter_residual_backward", stream);
 }
 
 /// One thread a row; a block leaves its sum of losses behind.
 template <class P>
 __global__ void __launch_bounds__(256) route_loss_kernel(const RouteLossArgs<P> a, double* partial) {
+    wait_for_kernel_before();
     const long long row = blockIdx.x * 256LL + threadIdx.x;
     float loss = 0;
     if (row < a.rows.capacity()) {
@@ -351,8 +349,7 @@ void route_loss(const RouteLossArgs<P>& a, void* scratch, cudaStream_t stream) {
     if (a.rows.capacity() < 1) return;
     auto* partial = static_cast<double*>(scratch);
     const unsigned blocks = detail::blocks_of(a.rows.capacity(), 256);
-    route_loss_kernel<P><<<blocks, 256, 0, stream>>>(a, partial);
-    check(cudaGetLastError(), "route_loss");
+    launch_early(route_loss_kernel<P>, blocks, 256, 0, stream, "route_loss", a, partial);
     add_sum(partial, blocks, a.loss_sum, "route_loss", stream);
 }
 

@@ -22,6 +22,7 @@
 
 #include "sdepth/kernels/cuda/architecture.cuh"
 #include "sdepth/kernels/cuda/cluster.cuh"
+#include "sdepth/kernels/cuda/launch.cuh"
 #include "sdepth/kernels/cuda/reduce.cuh"
 #include "sdepth/ops/route.hpp"
 
@@ -51,11 +52,6 @@ __device__ inline unsigned select_key(float x) {
 }
 __device__ inline float select_number(unsigned key) {
     return __uint_as_float(key ^ (key >> 31 != 0 ? 0x80000000u : 0xFFFFFFFFu));
-}
-
-/// The cluster's kernel starts while the kernel before it ends; from here on it sees what that one wrote.
-__device__ inline void wait_for_kernel_before() {
-    if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 /// What a group leaves behind for the tracked cut.
