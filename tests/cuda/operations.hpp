@@ -46,7 +46,7 @@ void route_logits(const sdepth::RouteLogitsArgs<exact>& a);
 void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<exact>& g);
 /// `sums` has `route_parts` parts.
 void route_version_backward(const sdepth::RouteVersionBackwardArgs<exact>& a);
-inline constexpr int route_parts = 16;
+inline constexpr int route_parts = 8;
 /// `portable`: by one block a sequence.
 void select(const sdepth::SelectArgs<exact>& a, bool portable);
 void visibility(const sdepth::VisibilityArgs& a);

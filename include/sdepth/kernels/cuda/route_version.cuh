@@ -1,110 +1,192 @@
 // SPDX-License-Identifier: MIT
-// Gradients of a run's routers at one version of some rows. Rank 5.
+// Gradients of a run's routers at one version of some rows, on the tensor cores. Rank 5.
 //
-// One warp has 64 columns and a part of the rows; a block has eight warps of the same columns. Within a warp four lanes
-// share eight columns and take every fourth layer each.
-//  1. The routers' columns wait in shared memory, and each warp's sums beside them.
-//  2. Row by row: g_ij w_j, added up over the four lanes, goes to grad_x_i; g_ij x_i to the sums.
-//  3. The block adds up its warps' sums in order and adds them to its part of `sums`, which no other block touches.
-// Bound by latency: a row has few layers to look at, so many rows are on their way at a time.
+// A warp takes 16 rows and 64 columns at a time, a block has eight warps of the same columns.
+//  1. g of the rows and all layers, zero where a layer reads another version, goes to shared memory as two bfloat16
+//     numbers whose sum keeps 16 bits; x beside it. The routers' columns wait there as bfloat16.
+//  2. grad_x += g w.
+//  3. sums += g' x, in registers until the block's warps are added up in order at its end. A block adds to its own part
+//     of `sums`.
+// Bytes moved: x once, grad_x twice.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
+#include "sdepth/kernels/cuda/fragments.cuh"
 #include "sdepth/kernels/cuda/reduce.cuh"
 #include "sdepth/ops/route.hpp"
 
 namespace sdepth::inline v0::on_cuda {
 
 /// Parts of the sums; blocks that have the same columns.
-inline constexpr int route_parts = 16;
+inline constexpr int route_parts = 8;
 
 namespace detail {
 
-inline constexpr int version_columns = 64, version_warps = 8;
+/// Layers of one pass; longer runs take several.
+inline constexpr int version_layers = 48;
 
-/// Layers whose sums fit the shared memory of a block; longer runs are taken in pieces.
-inline constexpr int version_layers = 88;
+template <int tiles>  // of 16 layers
+struct version_tile {
+    static constexpr int columns = 64, rows = 16, warps = 8, layers = 16 * tiles;
+    static constexpr int g_stride = layers + 8, w_stride = layers + 8, x_stride = columns + 8;  // no bank meets another
+
+    struct warp {
+        alignas(16) __nv_bfloat16 high[rows * g_stride], low[rows * g_stride];  // [row][layer]
+        alignas(16) __nv_bfloat16 x[rows * x_stride];                           // [row][column]
+    };
+    struct shared {
+        alignas(16) __nv_bfloat16 w[columns * w_stride];  // [column][layer]
+        warp of[warps];
+        float sums[warps][layers * columns];
+    };
+};
 
 template <class P>
 struct version_piece {
     RouteVersionBackwardArgs<P> a;
-    int from, until;  // layers of this piece
+    int from, until;  // layers of this pass
 };
 
-template <bool whole, class P>
-__global__ void __launch_bounds__(version_warps * 32, 1) route_version_kernel(const version_piece<P> piece) {
+template <int tiles, bool whole, class P>
+__global__ void __launch_bounds__(256, 1) route_version_kernel(const version_piece<P> piece) {
+    wait_for_kernel_before();
+    using tile = version_tile<tiles>;
     const RouteVersionBackwardArgs<P>& a = piece.a;
     extern __shared__ __align__(1024) unsigned char raw[];
-    const int layers = piece.until - piece.from, warp = static_cast<int>(threadIdx.x / 32);
-    const int lane = static_cast<int>(threadIdx.x % 32), share = lane % 4, own = lane / 4 * 8;
-    const int column = static_cast<int>(blockIdx.x) * version_columns;
-    float* const weights = reinterpret_cast<float*>(raw);        // [layers][64]
-    float* const all_sums = weights + layers * version_columns;  // [warps][layers][64]
-    float* const sums = all_sums + warp * layers * version_columns;
-    for (int i = static_cast<int>(threadIdx.x); i < layers * version_columns; i += version_warps * 32) {  // 1
-        const int c = column + i % version_columns;
-        weights[i] = c < a.width ? to_float(a.weight[(piece.from + i / version_columns) * a.stride + c]) : 0.f;
+    auto& shared = *reinterpret_cast<typename tile::shared*>(raw);
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    auto& own = shared.of[warp];
+    const int column = static_cast<int>(blockIdx.x) * tile::columns, first = max(a.first, piece.from);
+    const int row_of = lane / 4, pair_of = lane % 4 * 2;                // of a fragment
+    for (int i = thread; i < tile::columns * tile::layers; i += 256) {  // 1
+        const int j = piece.from + i / tile::columns, c = i % tile::columns;
+        const bool there = j < piece.until && column + c < a.width;
+        shared.w[c * tile::w_stride + i / tile::columns] =
+            __float2bfloat16_rn(there ? to_float(a.weight[j * a.stride + column + c]) : 0.f);
     }
-    for (int i = lane; i < layers * version_columns; i += 32) sums[i] = 0;
     __syncthreads();
 
     const long long all = static_cast<long long>(a.rows.batch) * a.sequence;
-    const int workers = route_parts * version_warps, worker = static_cast<int>(blockIdx.y) * version_warps + warp;
-    const int left = a.width - column - own;
-    const auto at_of = [&](long long row) -> long long {  // -1: a dead row
-        if (row >= a.rows.capacity()) return -1;
-        const row_place place(a.rows, row);
-        if (!place.live(a.rows)) return -1;
-        return static_cast<long long>(place.sequence) * a.sequence + (a.ids == nullptr ? place.index : a.ids[row]);
-    };
-    for (long long begin = worker; begin < a.rows.capacity(); begin += 32LL * workers) {  // 2
-        // Each lane looks up one of the next 32 rows.
-        const long long mine = at_of(begin + static_cast<long long>(lane) * workers);
-        const int my_last = mine < 0 ? -1 : min(a.layers - 1 - a.later[mine], piece.until - 1);
-#pragma unroll 2
-        for (int r = 0; r < 32; ++r) {
-            const long long at = __shfl_sync(~0u, mine, r);
-            const int last = __shfl_sync(~0u, my_last, r);
-            if (last < max(a.first, piece.from)) continue;  // the same in the whole warp
-            const bool here = left > 0;
-            const auto x =
-                here ? load_eight<whole>(a.x + at * a.width + column + own, left) : eight<typename P::activation>{};
-            const auto old = here ? load_eight<whole>(a.grad_x + at * a.width + column + own, left)
-                                  : eight<typename P::activation>{};
-            float to_x[8] = {};
-            for (int j = max(a.first, piece.from) + share; j <= last; j += 4) {
-                const float g = a.grad_logits[j * all + at];
-                const float* const w = weights + (j - piece.from) * version_columns + own;
-                float* const s = sums + (j - piece.from) * version_columns + own;
-#pragma unroll
-                for (int e = 0; e < 8; ++e) to_x[e] += g * w[e];
-#pragma unroll
-                for (int e = 0; e < 8; ++e) s[e] += g * to_float(x.x[e]);
+    float sums[tiles][8][4] = {};
+    const int step = route_parts * tile::warps * tile::rows;
+    for (long long begin = (static_cast<int>(blockIdx.y) * tile::warps + warp) * tile::rows; begin < a.rows.capacity();
+         begin += step) {
+        // Lanes l and l + 16 look up row l.
+        const long long row = begin + lane % 16;
+        long long mine = -1;
+        int last = -1;
+        if (row < a.rows.capacity()) {
+            const row_place place(a.rows, row);
+            if (place.live(a.rows)) {
+                mine =
+                    static_cast<long long>(place.sequence) * a.sequence + (a.ids == nullptr ? place.index : a.ids[row]);
+                last = min(a.layers - 1 - a.later[mine], piece.until - 1);
             }
-#pragma unroll
-            for (int e = 0; e < 8; ++e) {
-                to_x[e] += __shfl_xor_sync(~0u, to_x[e], 1);
-                to_x[e] += __shfl_xor_sync(~0u, to_x[e], 2);
-                to_x[e] += to_float(old.x[e]);
-            }
-            if (share == 0 && here) store_eight<whole>(a.grad_x + at * a.width + column + own, to_x, left);
         }
+        if (__all_sync(~0u, last < first)) continue;
+#pragma unroll 8
+        for (int u = 0; u < tile::layers / 2; ++u) {
+            const int at = 2 * u + lane / 16, j = piece.from + at;
+            const float g = j >= first && j <= last ? static_cast<float>(a.grad_logits[j * all + mine]) : 0.f;
+            const __nv_bfloat16 high = __float2bfloat16_rn(g);
+            own.high[lane % 16 * tile::g_stride + at] = high;
+            own.low[lane % 16 * tile::g_stride + at] = __float2bfloat16_rn(g - __bfloat162float(high));
+        }
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            const int r = u * 4 + lane / 8, c = lane % 8 * 8, left = a.width - column - c;
+            const long long at = __shfl_sync(~0u, mine, r);
+            eight<typename P::activation> x{};
+            if (at >= 0 && left > 0) x = load_eight<whole>(a.x + at * a.width + column + c, left);
+            *reinterpret_cast<uint4*>(own.x + r * tile::x_stride + c) = *reinterpret_cast<const uint4*>(&x);
+        }
+        __syncwarp();
+
+        float to_x[8][4] = {};
+#pragma unroll
+        for (int t = 0; t < tiles; ++t) {
+            if (piece.from + 16 * t + 15 < first) continue;
+            // Rows l % 8 of the four 8 x 8 pieces of 16 rows x 16 layers.
+            const int piece_row = lane % 8 + lane / 8 % 2 * 8, piece_column = lane / 16 * 8;
+            std::uint32_t g[2][4], turned[2][4];
+            load_matrices(g[0], own.high + piece_row * tile::g_stride + 16 * t + piece_column);
+            load_matrices(g[1], own.low + piece_row * tile::g_stride + 16 * t + piece_column);
+            // The same transposed: layers down, rows across.
+            const int turned_row = lane % 8 + lane / 16 * 8, turned_column = lane / 8 % 2 * 8;
+            load_matrices_transposed(turned[0], own.high + turned_row * tile::g_stride + 16 * t + turned_column);
+            load_matrices_transposed(turned[1], own.low + turned_row * tile::g_stride + 16 * t + turned_column);
+#pragma unroll
+            for (int n = 0; n < 8; n += 2) {
+                std::uint32_t w[4], x[4];  // top and bottom of columns 8 n ..., then of 8 (n + 1) ...
+                load_matrices(
+                    w, shared.w + (8 * n + lane % 8 + lane / 16 * 8) * tile::w_stride + 16 * t + lane / 8 % 2 * 8);
+                load_matrices_transposed(x, own.x + piece_row * tile::x_stride + 8 * n + piece_column);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    multiply_16x8x16(to_x[n], g[half], w[0], w[1]);  // 2
+                    multiply_16x8x16(to_x[n + 1], g[half], w[2], w[3]);
+                    multiply_16x8x16(sums[t][n], turned[half], x[0], x[1]);  // 3
+                    multiply_16x8x16(sums[t][n + 1], turned[half], x[2], x[3]);
+                }
+            }
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const long long at = __shfl_sync(~0u, mine, row_of + 8 * half);
+            if (at < 0) continue;
+            typename P::activation* const to = a.grad_x + at * a.width + column + pair_of;
+#pragma unroll
+            for (int n = 0; n < 8; ++n) {
+                const int left = a.width - column - pair_of - 8 * n;
+                if constexpr (whole) {
+                    if (left <= 0) continue;
+                    auto& two = *reinterpret_cast<__nv_bfloat162*>(to + 8 * n);
+                    const float2 old = __bfloat1622float2(two);
+                    two = __floats2bfloat162_rn(old.x + to_x[n][2 * half], old.y + to_x[n][2 * half + 1]);
+                } else {
+                    for (int e = 0; e < 2; ++e)
+                        if (e < left)
+                            to[8 * n + e] =
+                                from_float<typename P::activation>(to_float(to[8 * n + e]) + to_x[n][2 * half + e]);
+                }
+            }
+        }
+        __syncwarp();
     }
+#pragma unroll
+    for (int t = 0; t < tiles; ++t)
+#pragma unroll
+        for (int n = 0; n < 8; ++n)
+#pragma unroll
+            for (int half = 0; half < 2; ++half)
+                *reinterpret_cast<float2*>(shared.sums[warp] + (16 * t + row_of + half * 8) * tile::columns + 8 * n +
+                                           pair_of) = {sums[t][n][2 * half], sums[t][n][2 * half + 1]};
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < layers * version_columns; i += version_warps * 32) {  // 3
-        const int j = piece.from + i / version_columns, c = column + i % version_columns;
-        if (j < a.first || c >= a.width) continue;
+    for (int i = thread; i < tile::layers * tile::columns; i += 256) {
+        const int j = piece.from + i / tile::columns, c = column + i % tile::columns;
+        if (j < first || j >= piece.until || c >= a.width) continue;
         float sum = 0;
-        for (int w = 0; w < version_warps; ++w) sum += all_sums[w * layers * version_columns + i];
-        float* const to = a.sums + (static_cast<long long>(blockIdx.y) * a.layers + j) * a.width + c;
-        *to += sum;
+#pragma unroll
+        for (int w = 0; w < tile::warps; ++w) sum += shared.sums[w][i];
+        a.sums[(static_cast<long long>(blockIdx.y) * a.layers + j) * a.width + c] += sum;
     }
+}
+
+template <int tiles, class P>
+void route_version_pass(const version_piece<P>& piece, cudaStream_t stream) {
+    constexpr auto bytes = static_cast<int>(sizeof(typename version_tile<tiles>::shared));
+    const auto kernel =
+        piece.a.width % 8 == 0 ? route_version_kernel<tiles, true, P> : route_version_kernel<tiles, false, P>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "route_version_backward");
+    launch_early(kernel, dim3(blocks_of(piece.a.width, version_tile<tiles>::columns), route_parts), 256, bytes, stream,
+                 "route_version_backward", piece);
 }
 
 template <class P>
 __global__ void __launch_bounds__(256) route_version_seen_kernel(const RouteVersionBackwardArgs<P> a) {
+    wait_for_kernel_before();
     const long long row = blockIdx.x * 256LL + threadIdx.x;
     if (row >= a.rows.capacity()) return;
     const row_place place(a.rows, row);
@@ -113,6 +195,7 @@ __global__ void __launch_bounds__(256) route_version_seen_kernel(const RouteVers
 }
 template <class P>
 __global__ void __launch_bounds__(256) route_version_end_kernel(const RouteVersionBackwardArgs<P> a) {
+    wait_for_kernel_before();
     const int i = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
     if (i >= a.layers * a.width) return;
     float sum = 0;
@@ -127,24 +210,23 @@ template <class P>
 void route_version_backward(const RouteVersionBackwardArgs<P>& a, cudaStream_t stream) {
     detail::check_rows(a.rows, a.width, "route_version_backward");
     if (a.rows.capacity() < 1) return;
-    const dim3 grid(detail::blocks_of(a.width, detail::version_columns), route_parts);
     for (int from = a.first / detail::version_layers * detail::version_layers; from < a.layers;
          from += detail::version_layers) {
         const detail::version_piece<P> piece{a, from, std::min(from + detail::version_layers, a.layers)};
-        const auto kernel =
-            a.width % 8 == 0 ? detail::route_version_kernel<true, P> : detail::route_version_kernel<false, P>;
-        const std::size_t bytes = static_cast<std::size_t>(piece.until - from) * detail::version_columns *
-                                  sizeof(float) * (detail::version_warps + 1);
-        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-              "route_version_backward");
-        kernel<<<grid, detail::version_warps * 32, bytes, stream>>>(piece);
-        check(cudaGetLastError(), "route_version_backward");
+        const int layers = piece.until - from;
+        if (layers <= 16)
+            detail::route_version_pass<1>(piece, stream);
+        else if (layers <= 32)
+            detail::route_version_pass<2>(piece, stream);
+        else
+            detail::route_version_pass<3>(piece, stream);
     }
     if (a.ids != nullptr)
-        detail::route_version_seen_kernel<P><<<detail::blocks_of(a.rows.capacity(), 256), 256, 0, stream>>>(a);
+        launch_early(detail::route_version_seen_kernel<P>, detail::blocks_of(a.rows.capacity(), 256), 256, 0, stream,
+                     "route_version_backward", a);
     else
-        detail::route_version_end_kernel<P><<<detail::blocks_of(a.layers * a.width, 256), 256, 0, stream>>>(a);
-    check(cudaGetLastError(), "route_version_backward");
+        launch_early(detail::route_version_end_kernel<P>, detail::blocks_of(a.layers * a.width, 256), 256, 0, stream,
+                     "route_version_backward", a);
 }
 
 }  // namespace sdepth::inline v0::on_cuda
