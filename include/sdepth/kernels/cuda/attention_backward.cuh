@@ -18,7 +18,7 @@
 //  7. grad_q block = dS k over all 128 keys: half the columns for each warpgroup, which then starts its next S^T, or
 //     (head size 64, where registers allow it) by a third warpgroup, so that the first two need not meet.
 //  8. The block goes to shared memory; one of two other warps waits for its turn, adds it to memory and passes the turn
-//  on.
+//     on.
 //  9. After the last query block: scale grad_k, store both.
 // 10. Finish: grad_q in bf16.
 #pragma once

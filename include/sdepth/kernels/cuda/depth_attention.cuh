@@ -9,8 +9,7 @@
 //  4. Forward: o += P V, P transposed in registers.
 //  5. Backward: P = exp(S - joint lse), dP^T = V grad_o^T, dS = P (dP - D), D = o . grad_o.
 //  6. Backward: grad_q += dS K;  grad_v = P^T grad_o and grad_k = dS^T q, columns permuted so that a thread ends with
-//  16
-//     bytes in a row of memory; or P and dS are stored for depth_slot_gradients.
+//     16 bytes in a row of memory; or P and dS are stored for depth_slot_gradients.
 //
 // Masked slots may hold anything: their rows are overwritten by zeros in shared memory.
 #pragma once

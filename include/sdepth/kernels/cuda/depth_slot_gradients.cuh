@@ -5,8 +5,7 @@
 // One warp: one KV head of one token, sixteen slots at a time.
 //
 //  1. For each reader: P^T and dS^T of the sixteen slots and up to eight heads as operand A, q and grad_o as operand B
-//  with
-//     columns permuted as in depth_attention.cuh, sums in registers.
+//     with columns permuted as in depth_attention.cuh, sums in registers.
 //  2. Store, 16 bytes in a row of memory for each thread.
 #pragma once
 

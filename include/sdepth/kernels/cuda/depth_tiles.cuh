@@ -51,7 +51,7 @@ struct depth_view {
     __device__ int group() const { return heads / kv_heads; }
 };
 
-/// The stream of chunks of one warp.
+/// Step 1: the stream of chunks of one warp.
 template <class Tile>
 class depth_stream {
   public:
