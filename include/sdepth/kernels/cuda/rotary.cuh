@@ -347,7 +347,14 @@ RmsNormArgs<P> full_width_norm(const QkPrepareArgs<P>& a) {
             .rstd = a.rstd};
 }
 
-inline constexpr int rotary_blocks = 1056;  // that leave sums behind: eight for each processor
+inline constexpr int rotary_blocks = 1056;  // that leave sums behind, at most: eight for each processor
+
+// A warp has four items in turn where that leaves two blocks for each processor, else fewer.
+constexpr int blocks_of_sums(long long items) {
+    constexpr long long two_each = 264;
+    return static_cast<int>(
+        std::clamp<long long>(std::min((items + 7) / 8, std::max((items + 31) / 32, two_each)), 1, rotary_blocks));
+}
 
 }  // namespace detail
 
@@ -390,7 +397,7 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
     const rotary_speeds speeds(a.head_dim, a.base);
     auto* partial = static_cast<float*>(scratch);
     const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
-    const int blocks = static_cast<int>(std::clamp<long long>((items + 31) / 32, 1, detail::rotary_blocks));
+    const int blocks = detail::blocks_of_sums(items);
     if (fast)
         qk_prepare_backward_kernel<P><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(turned, speeds, partial);
     else
