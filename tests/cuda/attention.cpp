@@ -82,7 +82,9 @@ void check_case(const attention_case& c, bool portable) {
     const attention_inputs in = draw_attention(c, std::random_device{}());
     const attention_outputs want = attention_on_host(in);
     const attention_outputs got = attention_on_device(in, portable);
-    check_close("o", got.o, want.o, 3.5e-3, 0x1p-8);
+    // o = sum P v / sum P: P rounded by up to 2^-8 of itself, o by as much; no |o| exceeds the largest |v|, and a row
+    // that sees little has such an o.
+    check_close("o", got.o, want.o, 3.5e-3, 0x1p-7);
     check_close("lse", got.lse, want.lse, 1e-5, 1e-4);
     check_close("grad_q", got.grad_q, want.grad_q, 6e-3, 0x1p-7);
     check_close("grad_k", got.grad_k, want.grad_k, 6e-3, 0x1p-7);
