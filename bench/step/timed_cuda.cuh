@@ -87,6 +87,11 @@ class timed_cuda : public sdepth::cuda<> {
         time(std::string("attention_backward ") + std::to_string(a.forward.queries.capacity),
              [&] { base::attention_backward(a); });
     }
+    void prepared_attention_backward(const sdepth::AttentionBackwardArgs<__nv_bfloat16>& a,
+                                     const sdepth::QkPrepareBackwardArgs<precision>& queries) {
+        time(std::string("attention_backward ") + std::to_string(a.forward.queries.capacity),
+             [&] { base::prepared_attention_backward(a, queries); });
+    }
     void swiglu(const sdepth::SwigluArgs<precision>& a) {
         time("swiglu", [&] { base::swiglu(a); });
     }

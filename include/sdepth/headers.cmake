@@ -169,6 +169,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/products.cuh
     kernels/cuda/norm.cuh
     kernels/cuda/rotary.cuh
+    kernels/cuda/prepared_attention.cuh
     kernels/cuda/ffn.cuh
     kernels/cuda/ends.cuh
     kernels/cuda/route.cuh

@@ -148,6 +148,37 @@ TEST_CASE("portable attention on small shapes equals the oracle", "[attention][p
         for (const auto& c : small_cases(dim)) check_case(c, true);
 }
 
+// Both ways round the same sums to bf16 and then compute in fp32: they differ by the order of one sum over a head, so
+// by one rounding of the result where that tips it; the weight's gradient by the order of its sum over all rows.
+TEST_CASE("attention backward through the preparation of queries equals the two apart", "[attention][small]") {
+    for (const int dim : {64, 128})
+        for (const bool portable : {false, true})
+            for (const bool norm : {true, false})
+                for (const auto& c : std::vector<attention_case>{
+                         {"tails, two sequences, heads no multiple of four", 2, 6, 2, dim, 150, 150},
+                         {"dead rows, ragged ranges", 3, 4, 2, dim, 140, 190, true, 0, sight::ragged, true},
+                     }) {
+                    INFO(c.name << ", d" << dim << (portable ? ", portable" : "") << (norm ? "" : ", no norm"));
+                    const attention_inputs in = draw_attention(c, std::random_device{}());
+                    std::mt19937_64 random(std::random_device{}());
+                    query_preparation prepared;
+                    prepared.norm = norm, prepared.x = in.q;  // of any numbers; dead rows are NaN
+                    prepared.weight = normal_fp32(count(1, 1, dim), random);
+                    prepared.grad_weight = normal_fp32(count(1, 1, dim), random);
+                    for (std::size_t i = 0; i < count(c.batch, c.queries, c.heads); ++i)
+                        prepared.rstd.push_back(.5 + static_cast<double>(random() % 4) / 4);
+                    for (std::size_t i = 0; i < count(c.batch, c.queries, 1) && !c.live; ++i)
+                        prepared.positions.push_back(static_cast<int>(random() % 100000));
+                    const prepared_outputs got = prepared_on_device(in, prepared, portable);
+                    const double terms = dim + c.batch * c.queries * c.heads;
+                    check_rounded("grad_x", got.grad_x, got.grad_x_apart, {.unit = 0x1p-7, .terms = double(dim)});
+                    check_rounded("grad_weight", got.grad_weight, got.grad_weight_apart,
+                                  {.unit = 0x1p-24, .terms = terms});
+                    if (norm && !c.live) CHECK(got.grad_weight != prepared.grad_weight);
+                    CHECK(same_bits(got.grad_x, prepared_on_device(in, prepared, portable).grad_x));
+                }
+}
+
 TEST_CASE("portable attention equals the oracle", "[attention][portable]") {
     for (const int dim : {64, 128})
         for (const auto& c : cases(dim)) check_case(c, true);

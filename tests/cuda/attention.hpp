@@ -41,4 +41,16 @@ attention_outputs attention_on_host(const attention_inputs& in);
 /// By the kernels for Hopper or the portable ones, outputs full of NaN beforehand.
 attention_outputs attention_on_device(const attention_inputs& in, bool portable);
 
+/// How queries were prepared, [B, Tq] rows of H heads of h.
+struct query_preparation {
+    bool norm = true, rotary = true;
+    std::vector<double> x, weight, rstd, grad_weight;  // grad_weight: what it is before
+    std::vector<int> positions;                        // may be empty
+};
+/// Gradients through the preparation: by both backwards at once, and by one after the other.
+struct prepared_outputs {
+    std::vector<double> grad_x, grad_weight, grad_x_apart, grad_weight_apart;
+};
+prepared_outputs prepared_on_device(const attention_inputs& in, const query_preparation& prepared, bool portable);
+
 }  // namespace sdepth_test

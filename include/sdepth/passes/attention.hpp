@@ -12,6 +12,14 @@
 
 namespace sdepth::inline v0 {
 
+/// A backend that takes attention's gradients through the preparation of its queries in one operation.
+template <class B>
+concept gives_prepared_gradients = requires(B& backend,
+                                            const AttentionBackwardArgs<typename B::precision::activation>& attention,
+                                            const QkPrepareBackwardArgs<typename B::precision>& queries) {
+    backend.prepared_attention_backward(attention, queries);
+};
+
 /// Forward and backward of a mixer; a mixer without a specialisation can be counted but not run. `state` is what
 /// decoding keeps of one layer from pass to pass: zero is a fresh one, an uncarved one means no decoding.
 template <class Mixer>
@@ -91,8 +99,13 @@ struct mixer_pass<Attention<P>> {
                          const scratch<B>& g, const typename B::precision::activation* grad_a,
                          typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
         output_backward(backend, d, w, in, s.o, g, grad_a);
-        core_backward(backend, d, in, s, g);
-        input_backward(backend, d, w, in, s, g, grad_x, grad_key_x);
+        constexpr bool together =
+            gives_prepared_gradients<B> && (P.norm == qk_norm::per_head || (P.norm == qk_norm::none && P.rotary));
+        if constexpr (together)
+            backend.prepared_attention_backward(core_gradients<B>(d, in, s, g), query_gradients(d, w, in, s, g));
+        else
+            core_backward(backend, d, in, s, g);
+        input_backward<together>(backend, d, w, in, s, g, grad_x, grad_key_x);
     }
 
     // ---- the parts of the two, for mixers that put something between ----
@@ -135,23 +148,17 @@ struct mixer_pass<Attention<P>> {
     template <class B>
     static void core_backward(B& backend, const Dims& d, const mixer_rows<B>& in, const saved<B>& s,
                               const scratch<B>& g) {
-        backend.attention_backward({.forward = core<typename B::precision>(d, in, s),
-                                    .grad_o = g.grad_o,
-                                    .grad_q = g.grad_q,
-                                    .grad_k = g.grad_k,
-                                    .grad_v = g.grad_v});
+        backend.attention_backward(core_gradients<B>(d, in, s, g));
     }
-    /// From the gradients of queries, keys and values to those of the projections and inputs.
-    template <class B, class View>
+    /// From the gradients of queries, keys and values to those of the projections and inputs; `queries_done`: those of
+    /// the queries have been through their preparation.
+    template <bool queries_done = false, class B, class View>
     static void input_backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
                                const scratch<B>& g, typename B::precision::activation* grad_x,
                                typename B::precision::activation* grad_key_x) {
         using T = typename B::precision;
         if (has_norm || P.rotary) {
-            backend.qk_prepare_backward({.forward = queries<T>(d, in, w, s),
-                                         .grad_y = g.grad_q,
-                                         .grad_x = g.grad_q,
-                                         .grad_weight = w.gradient(View::at("self_attn.q_norm.weight"))});
+            if (!queries_done) backend.qk_prepare_backward(query_gradients(d, w, in, s, g));
             backend.qk_prepare_backward({.forward = keys<T>(d, in, w, s),
                                          .grad_y = g.grad_k,
                                          .grad_x = g.grad_k,
@@ -260,6 +267,27 @@ struct mixer_pass<Attention<P>> {
     static QkPrepareArgs<T> keys(const Dims& d, const auto& in, const View& w, const Saved& s) {
         return prepared<T>(d, in.key_rows, d.kv(), w.master(View::at("self_attn.k_norm.weight")), in.key_positions,
                            has_norm ? s.k_raw : s.k, s.k, s.k_rstd);
+    }
+    // In place: g.grad_q.
+    template <class B, class View>
+    static QkPrepareBackwardArgs<typename B::precision> query_gradients(const Dims& d, const View& w,
+                                                                        const mixer_rows<B>& in, const saved<B>& s,
+                                                                        const scratch<B>& g) {
+        return {.forward = queries<typename B::precision>(d, in, w, s),
+                .grad_y = g.grad_q,
+                .grad_x = g.grad_q,
+                .grad_weight = w.gradient(View::at("self_attn.q_norm.weight"))};
+    }
+    template <class B>
+    static AttentionBackwardArgs<typename B::precision::activation> core_gradients(const Dims& d,
+                                                                                   const mixer_rows<B>& in,
+                                                                                   const saved<B>& s,
+                                                                                   const scratch<B>& g) {
+        return {.forward = core<typename B::precision>(d, in, s),
+                .grad_o = g.grad_o,
+                .grad_q = g.grad_q,
+                .grad_k = g.grad_k,
+                .grad_v = g.grad_v};
     }
     template <class T, class Saved>
     static AttentionArgs<typename T::activation> core(const Dims& d, const auto& in, const Saved& s) {

@@ -34,8 +34,24 @@ inline void check_sizes(const AttentionArgs<__nv_bfloat16>& a, const char* what)
         throw error(name + ": no rows; give at least one sequence with one query and one key row");
 }
 
-using backward_tile_64 = backward_tile<64, 3, true>;
-using backward_tile_128 = backward_tile<128, 2, false>;
+/// Calls f with the backward kernel's tile.
+template <class Arch, class F>
+constexpr auto with_backward_tile(int head_dim, F f) {
+    if constexpr (std::is_same_v<Arch, portable>)
+        return head_dim == 64 ? f(portable_backward_tile<64>{}) : f(portable_backward_tile<128>{});
+    else
+        return head_dim == 64 ? f(backward_tile<64, 3, true>{}) : f(backward_tile<128, 2, false>{});
+}
+
+/// All steps of the backward but the last.
+template <class Arch, class Tile>
+backward_scratch attention_backward_sums(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch,
+                                         cudaStream_t stream) {
+    if constexpr (std::is_same_v<Arch, portable>)
+        return attention_backward_portable<Tile>(g, scratch, stream);
+    else
+        return attention_backward_launch<Tile>(g, scratch, stream);
+}
 
 }  // namespace detail
 
@@ -62,13 +78,10 @@ void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t strea
 /// Bytes of scratch for attention_backward.
 template <class Arch>
 constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
-    backward_scratch s{};
-    if constexpr (std::is_same_v<Arch, portable>)
-        return a.head_dim == 64 ? backward_layout<portable_backward_tile<64>>(a, nullptr, s)
-                                : backward_layout<portable_backward_tile<128>>(a, nullptr, s);
-    else
-        return a.head_dim == 64 ? backward_layout<detail::backward_tile_64>(a, nullptr, s)
-                                : backward_layout<detail::backward_tile_128>(a, nullptr, s);
+    return detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
+        backward_scratch s{};
+        return backward_layout<decltype(tile)>(a, nullptr, s);
+    });
 }
 
 /// All gradients of AttentionBackwardArgs on one stream, bit for bit the same each time. `scratch`: 256-byte aligned,
@@ -76,12 +89,10 @@ constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat
 template <class Arch>
 void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
     detail::check_sizes(g.forward, "attention_backward");
-    if constexpr (std::is_same_v<Arch, portable>)
-        g.forward.head_dim == 64 ? attention_backward_portable<portable_backward_tile<64>>(g, scratch, stream)
-                                 : attention_backward_portable<portable_backward_tile<128>>(g, scratch, stream);
-    else
-        g.forward.head_dim == 64 ? attention_backward_launch<detail::backward_tile_64>(g, scratch, stream)
-                                 : attention_backward_launch<detail::backward_tile_128>(g, scratch, stream);
+    detail::with_backward_tile<Arch>(g.forward.head_dim, [&](auto tile) {
+        using Tile = decltype(tile);
+        attention_finish<Tile>(g, detail::attention_backward_sums<Arch, Tile>(g, scratch, stream), stream);
+    });
 }
 
 }  // namespace sdepth::inline v0::on_cuda

@@ -500,9 +500,11 @@ __global__ void __launch_bounds__(Tile::threads, 1)
         attention_backward_body<Tile>(q_map, k_map, v_map, grad_o_map, grad_k_map, grad_v_map, a, scratch, schedule);
 }
 
-/// Backward attention on one stream; `scratch` has backward_layout bytes, 256-byte aligned, with any content.
+/// Backward attention on one stream but for the last step; `scratch` has backward_layout bytes, 256-byte aligned, with
+/// any content. Returns where it holds what.
 template <class Tile>
-void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
+backward_scratch attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch,
+                                           cudaStream_t stream) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     int device = 0, processors = 0;
     check(cudaGetDevice(&device), "attention_backward");
@@ -528,8 +530,7 @@ void attention_backward_launch(const AttentionBackwardArgs<__nv_bfloat16>& g, vo
     attention_backward_kernel<Tile><<<std::min(processors, schedule.items), Tile::threads, bytes, stream>>>(
         q, k, v, grad_o, grad_k, grad_v, view, s, schedule);
     check(cudaGetLastError(), "attention_backward");
-
-    attention_finish<Tile>(g, s, stream);
+    return s;
 }
 
 }  // namespace sdepth::inline v0::on_cuda

@@ -87,6 +87,34 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+/// Rows 16 row .. + 15, columns 8 column .. + 31 of a block of sums, times `scale` and rounded: this thread's eight
+/// columns from 8 (lane % 4) on, in row lane / 4 and in the one eight below. A block without sums (`there`) is zero.
+template <class Tile>
+__device__ inline void rounded_sums(uint4 (&own)[2], const float* sums, int row, int column, float scale, bool there) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, quarter = lane % 4;
+    // A thread holds two columns of every eight; four threads exchange theirs so that each has eight in a row.
+    std::uint32_t part[2][4];
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+        const float4 x = there ? Tile::sum_piece(sums, row, column + u, lane) : float4{};
+        part[0][u] = pack_bf16(x.x * scale, x.y * scale), part[1][u] = pack_bf16(x.z * scale, x.w * scale);
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        std::uint32_t whole[4] = {};
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            // In this step thread t sends piece t ^ step and receives its own piece of thread t ^ step.
+            const int other = quarter ^ step;
+            const std::uint32_t low = other & 1 ? part[r][1] : part[r][0], high = other & 1 ? part[r][3] : part[r][2];
+            const std::uint32_t got = __shfl_xor_sync(~0u, other & 2 ? high : low, step);
+            whole[0] = other == 0 ? got : whole[0], whole[1] = other == 1 ? got : whole[1];
+            whole[2] = other == 2 ? got : whole[2], whole[3] = other == 3 ? got : whole[3];
+        }
+        own[r] = uint4{whole[0], whole[1], whole[2], whole[3]};
+    }
+}
+
 /// Finishes. One block of 128 threads: 64 rows and half the columns of a query block of one head.
 template <class Tile>
 __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_view a, const backward_scratch scratch,
@@ -97,37 +125,18 @@ __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_v
               thread = static_cast<int>(threadIdx.x);
     const int4 see = scratch.sight[b * scratch.query_blocks + block];
     const long slot = (static_cast<long>(b) * a.heads + head) * scratch.query_blocks + block;
-    const float* const sums = scratch.sums + slot * Tile::sum_count;
     const int rows = part / 2 * 4 + thread / 32, columns = part % 2 * (Tile::dim / 16);  // units of 16, 8
-    const int row = block * Tile::query_block + rows * 16 + thread % 32 / 4, quarter = thread % 4;
-
-    // A thread holds two columns of every eight; four threads exchange theirs so that each has eight in a row.
+    const int row = block * Tile::query_block + rows * 16 + thread % 32 / 4;
 #pragma unroll
     for (int i = 0; i < Tile::dim / 64; ++i) {
-        std::uint32_t part[2][4];
+        uint4 own[2];
+        rounded_sums<Tile>(own, scratch.sums + slot * Tile::sum_count, rows, columns + 4 * i, a.scale, see.x < see.y);
 #pragma unroll
-        for (int u = 0; u < 4; ++u) {
-            const float4 x = see.x < see.y ? Tile::sum_piece(sums, rows, columns + 4 * i + u, thread % 32) : float4{};
-            part[0][u] = pack_bf16(x.x * a.scale, x.y * a.scale), part[1][u] = pack_bf16(x.z * a.scale, x.w * a.scale);
-        }
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            std::uint32_t whole[4] = {};
-#pragma unroll
-            for (int step = 0; step < 4; ++step) {
-                // In this step thread t sends piece t ^ step and receives its own piece of thread t ^ step.
-                const int other = quarter ^ step;
-                const std::uint32_t low = other & 1 ? part[r][1] : part[r][0],
-                                    high = other & 1 ? part[r][3] : part[r][2];
-                const std::uint32_t got = __shfl_xor_sync(~0u, other & 2 ? high : low, step);
-                whole[0] = other == 0 ? got : whole[0], whole[1] = other == 1 ? got : whole[1];
-                whole[2] = other == 2 ? got : whole[2], whole[3] = other == 3 ? got : whole[3];
-            }
+        for (int r = 0; r < 2; ++r)
             if (row + 8 * r < a.queries.capacity)
-                *reinterpret_cast<uint4*>(
-                    grad_q + (static_cast<long>(b) * a.queries.capacity + row + 8 * r) * row_stride + head * Tile::dim +
-                    columns * 8 + 32 * i + 8 * quarter) = uint4{whole[0], whole[1], whole[2], whole[3]};
-        }
+                *reinterpret_cast<uint4*>(grad_q +
+                                          (static_cast<long>(b) * a.queries.capacity + row + 8 * r) * row_stride +
+                                          head * Tile::dim + columns * 8 + 32 * i + 8 * (thread % 4)) = own[r];
     }
 }
 

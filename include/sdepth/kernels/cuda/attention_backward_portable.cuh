@@ -364,9 +364,11 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                       a.keys.capacity - sm.item.n * BN, sum[h], scale, scale);
 }
 
-/// Backward attention on one stream; `scratch` has backward_layout bytes, 256-byte aligned, with any content.
+/// Backward attention on one stream but for the last step; `scratch` has backward_layout bytes, 256-byte aligned, with
+/// any content. Returns where it holds what.
 template <class Tile>
-void attention_backward_portable(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
+backward_scratch attention_backward_portable(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch,
+                                             cudaStream_t stream) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     backward_scratch s{};
     backward_layout<Tile>(a, scratch, s);
@@ -382,8 +384,7 @@ void attention_backward_portable(const AttentionBackwardArgs<__nv_bfloat16>& g, 
     attention_backward_portable_kernel<Tile><<<grid, Tile::threads, bytes, stream>>>(
         view, a.q, a.k, a.v, a.q_stride(), a.kv_stride(), g.grad_o, s, g.grad_k, g.grad_v);
     check(cudaGetLastError(), "attention_backward");
-
-    attention_finish<Tile>(g, s, stream);
+    return s;
 }
 
 }  // namespace sdepth::inline v0::on_cuda

@@ -26,6 +26,7 @@
 #include "sdepth/kernels/cuda/memory.cuh"
 #include "sdepth/kernels/cuda/muon.cuh"
 #include "sdepth/kernels/cuda/norm.cuh"
+#include "sdepth/kernels/cuda/prepared_attention.cuh"
 #include "sdepth/kernels/cuda/products.cuh"
 #include "sdepth/kernels/cuda/rotary.cuh"
 #include "sdepth/kernels/cuda/route.cuh"
@@ -164,6 +165,10 @@ class cuda {
     void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a) {
         on_cuda::attention_backward<Arch>(a, scratch_, stream_);
     }
+    void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a,
+                                     const QkPrepareBackwardArgs<precision>& queries) {
+        on_cuda::prepared_attention_backward<Arch>(a, queries, scratch_, stream_);
+    }
 
     void swiglu(const SwigluArgs<precision>& a) { on_cuda::swiglu(a, stream_); }
     void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_cuda::swiglu_backward(a, stream_); }
@@ -210,12 +215,12 @@ class cuda {
             on_cuda::qk_prepare_backward_scratch(heads, head_dim),
             head_dim != 64 && head_dim != 128
                 ? 0
-                : on_cuda::attention_backward_scratch<Arch>({.batch = static_cast<int>(r.batch),
-                                                             .heads = heads,
-                                                             .kv_heads = static_cast<int>(d.kv()),
-                                                             .head_dim = head_dim,
-                                                             .queries = {static_cast<int>(r.seq)},
-                                                             .keys = {static_cast<int>(r.seq)}}),
+                : on_cuda::prepared_attention_backward_scratch<Arch>({.batch = static_cast<int>(r.batch),
+                                                                      .heads = heads,
+                                                                      .kv_heads = static_cast<int>(d.kv()),
+                                                                      .head_dim = head_dim,
+                                                                      .queries = {static_cast<int>(r.seq)},
+                                                                      .keys = {static_cast<int>(r.seq)}}),
             on_cuda::head_loss_scratch(rows),
             on_cuda::route_logits_backward_scratch(static_cast<int>(d.width)),
             on_cuda::scatter_residual_backward_scratch(rows),
