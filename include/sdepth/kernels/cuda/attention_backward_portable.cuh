@@ -13,13 +13,14 @@
 //  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal). Query blocks go from the last
 //     to the first, the heads of the group together: block n adds to a query block a step or two after block n - 1.
 //
-// Step t of the warps, between two barriers; 4 and 5 for 64 queries at a time:
+// Step t of the warps, between two barriers:
 //
 //     warps 0 to 3                                      warps 4 to 7
 //  3. grad_q of step t - 1, a piece each              3. grad_k += dS^T q of step t - 1 (dS from registers)
 //  4. S^T = k q^T, P = exp2(c S - lse) to shared      4. grad_q of step t - 1, a piece each
 //  5. grad_v += P^T grad_o (P from registers)         5. dP^T = v grad_o^T, dS = P (dP - D), which replaces P
 //
+//     Warps w and w + 4 have the same 32 keys and hand P over among themselves.
 //  6. Warp 3, as all have added to grad_q of step t - 1, passes the turn there and waits for that of step t.
 //  7. After the last query block: scale grad_k, store both.
 //  8. Finish: grad_q in bf16.
@@ -46,6 +47,8 @@ struct portable_backward_tile {
     static constexpr int dim = head_dim, key_block = 128, query_block = dim == 64 ? 128 : 64, threads = 256;
     static constexpr int q_bytes = query_block * dim * 2, kv_bytes = key_block * dim * 2;
     static constexpr int sum_count = query_block * dim;  // of grad_q, one block
+    // Who writes P waits for its reader: warps that drift apart lose more there, at twice as many queries a step.
+    static constexpr bool writer_waits = dim == 64;
 
     /// Where sums of rows 16 row .. + 15, columns 8 column .. + 7 lie: as a thread's four registers, in the order of
     /// register and lane.
@@ -132,8 +135,10 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     attention_backward_portable_kernel(const attention_view a, const __nv_bfloat16* q, const __nv_bfloat16* k,
                                        const __nv_bfloat16* v, int q_stride, int kv_stride, const __nv_bfloat16* grad_o,
                                        const backward_scratch scratch, __nv_bfloat16* grad_k, __nv_bfloat16* grad_v) {
-    constexpr int D = Tile::dim, BM = Tile::query_block, BN = Tile::key_block, parts = BM / 64;
-    constexpr int all = 0, own = 1, added = 2, p_written = 3;  // barriers; the last is one for each part
+    constexpr int D = Tile::dim, BM = Tile::query_block, BN = Tile::key_block, J = BM / 8;
+    // Barriers; the last is one for each pair of warps. Barrier 0 is left to __syncthreads, at which all threads wait
+    // in one place: the race checker counts on that.
+    constexpr int all = 1, own = 2, added = 3, added_high = 4, p_written = 5;
     extern __shared__ __align__(1024) unsigned char raw[];
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -242,7 +247,8 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                thread / 32 * 32 * portable_tile<D>::row_bytes;
     };
     const auto ds_place = [&](std::uint32_t base, int h, int r, int j) {
-        return (base ^ static_cast<std::uint32_t>(j * 16)) + static_cast<std::uint32_t>((16 * h + 8 * r) * 2 * BM);
+        return (base ^ static_cast<std::uint32_t>(j % 8 * 16)) +
+               static_cast<std::uint32_t>(j / 8 * 128 + (16 * h + 8 * r) * 2 * BM);
     };
 
     if (warp < 4) {
@@ -255,70 +261,68 @@ __global__ void __launch_bounds__(Tile::threads, 1)
             // 3.
             if (t > 0) add_grad_q<Tile>(scratch, sm, t - 1);
             if (!more) break;
-            if (this_thread() / 32 != 3) named_arrive(added, 256);
+            if (!Tile::writer_waits && this_thread() / 32 != 3) named_arrive(added, 128);
             if (this_thread() < 32) find(t + 2);
+            // 4. P, to shared memory in fp16, which is nearer than bf16.
+            float s[2][J][4];
+            std::uint32_t p[2][J / 2][4];
+            product_of_rows<D, 2, J>(s, own_rows(sm.k),
+                                     shared_address(sm.q[t % 2]) + portable_tile<D>::across(this_thread() % 32));
+            if (!sm.step[t % 8].full) {
+                const int thread = this_thread(), key = sm.item.n * BN + thread / 32 * 32 + thread % 32 / 4;
+                const int first = sm.step[t % 8].place / sm.item.group_size * BM + thread % 4 * 2;
 #pragma unroll
-            for (int part = 0; part < parts; ++part) {
-                // 4. P, to shared memory in fp16, which is nearer than bf16.
-                float s[2][8][4];
-                std::uint32_t p[2][4][4];
-                product_of_rows<D, 2, 8>(s, own_rows(sm.k),
-                                         shared_address(sm.q[t % 2]) + part * 64 * portable_tile<D>::row_bytes +
-                                             portable_tile<D>::across(this_thread() % 32));
-                if (!sm.step[t % 8].full) {
-                    const int thread = this_thread(), key = sm.item.n * BN + thread / 32 * 32 + thread % 32 / 4;
-                    const int first = sm.step[t % 8].place / sm.item.group_size * BM + part * 64 + thread % 4 * 2;
+                for (int i = 0; i < 2 * J; ++i) {
+                    asm volatile("" ::: "memory");  // no loads ahead, into registers that are not there
+                    const key_range see =
+                        a.visible(sm.item.b, first + i / 2 * 8 + i % 2, sm.item.live_queries, sm.item.live_keys);
 #pragma unroll
-                    for (int i = 0; i < 16; ++i) {
-                        asm volatile("" ::: "memory");  // no loads ahead, into registers that are not there
-                        const key_range see =
-                            a.visible(sm.item.b, first + i / 2 * 8 + i % 2, sm.item.live_queries, sm.item.live_keys);
-#pragma unroll
-                        for (int e = 0; e < 4; ++e)
-                            if (key + 8 * e < see.first || key + 8 * e > see.last)
-                                s[e / 2][i / 2][e % 2 * 2 + i % 2] = -INFINITY;
-                    }
+                    for (int e = 0; e < 4; ++e)
+                        if (key + 8 * e < see.first || key + 8 * e > see.last)
+                            s[e / 2][i / 2][e % 2 * 2 + i % 2] = -INFINITY;
                 }
-                const float c = a.scale * 1.4426950408889634f;
-                const float* const rows = sm.row_data[t % 2][0] + part * 64 + this_thread() % 4 * 2;
-                const std::uint32_t to = ds_lane() + part * 128;
-#pragma unroll
-                for (int j = 0; j < 8; ++j) {
-                    const float2 lse = *reinterpret_cast<const float2*>(rows + 8 * j);
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        float* const x = &s[i / 2][j][i % 2 * 2];
-                        x[0] = exp2_fast(x[0] * c - lse.x), x[1] = exp2_fast(x[1] * c - lse.y);
-                        p[i / 2][j / 2][j % 2 * 2 + i % 2] = pack_bf16(x[0], x[1]);
-                        store_shared(ds_place(to, i / 2, i % 2, j), pack_half(x[0], x[1]));
-                    }
-                }
-                named_arrive(p_written + part, 256);
-                // 6.
-                if (part == 0 && this_thread() / 32 == 3) {
-                    named_sync(added, 256);
-                    const int* const place = scratch.turns + sm.step[t % 8].slot;
-                    int turn = load_relaxed(place);
-                    pass(t - 1);
-                    while (turn != sm.step[t % 8].order) turn = load_acquire(place);
-                }
-                // 5.
-                add_weighted_rows<D>(sum, p,
-                                     shared_address(sm.grad_o[t % 2]) + part * 64 * portable_tile<D>::row_bytes +
-                                         portable_tile<D>::down(this_thread() % 32));
             }
+            const float c = a.scale * 1.4426950408889634f;
+            const float* const rows = sm.row_data[t % 2][0] + this_thread() % 4 * 2;
+            const std::uint32_t to = ds_lane();
+#pragma unroll
+            for (int j = 0; j < J; ++j) {
+                const float2 lse = *reinterpret_cast<const float2*>(rows + 8 * j);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    float* const x = &s[i / 2][j][i % 2 * 2];
+                    x[0] = exp2_fast(x[0] * c - lse.x), x[1] = exp2_fast(x[1] * c - lse.y);
+                    p[i / 2][j / 2][j % 2 * 2 + i % 2] = pack_bf16(x[0], x[1]);
+                    store_shared(ds_place(to, i / 2, i % 2, j), pack_half(x[0], x[1]));
+                }
+            }
+            if (Tile::writer_waits) {
+                named_sync(p_written + this_thread() / 32, 64);  // so warps 4 to 7 have added, too
+                if (this_thread() / 32 != 3) named_arrive(added, 128);
+            } else {
+                named_arrive(p_written + this_thread() / 32, 64);
+            }
+            // 6.
+            if (this_thread() / 32 == 3) {
+                named_sync(added, 128);
+                if (!Tile::writer_waits) named_sync(added_high, 160);
+                const int* const place = scratch.turns + sm.step[t % 8].slot;
+                int turn = load_relaxed(place);
+                pass(t - 1);
+                while (turn != sm.step[t % 8].order) turn = load_acquire(place);
+            }
+            // 5.
+            add_weighted_rows<D>(sum, p, shared_address(sm.grad_o[t % 2]) + portable_tile<D>::down(this_thread() % 32));
         }
     } else {
-        std::uint32_t ds[parts][2][4][4];
+        std::uint32_t ds[2][J / 2][4];
         for (;; ++t) {
             wait_copies<0>();
             named_sync(all, 256);
             // 3.
-#pragma unroll
-            for (int part = 0; part < parts && t > 0; ++part)
-                add_weighted_rows<D>(sum, ds[part],
-                                     shared_address(sm.q[(t - 1) % 2]) + part * 64 * portable_tile<D>::row_bytes +
-                                         portable_tile<D>::down(this_thread() % 32));
+            if (t > 0)
+                add_weighted_rows<D>(sum, ds,
+                                     shared_address(sm.q[(t - 1) % 2]) + portable_tile<D>::down(this_thread() % 32));
             named_sync(own, 128);  // all are done with q of step t - 1
             const bool more = sm.step[t % 8].slot >= 0;
             if (more) copy_q(t + 1);
@@ -326,28 +330,24 @@ __global__ void __launch_bounds__(Tile::threads, 1)
             // 4.
             if (t > 0) add_grad_q<Tile>(scratch, sm, t - 1);
             if (!more) break;
-            named_arrive(added, 256);
+            if (!Tile::writer_waits) named_arrive(added_high, 160);
+            // 5. dS.
+            float dp[2][J][4];
+            product_of_rows<D, 2, J>(dp, own_rows(sm.v),
+                                     shared_address(sm.grad_o[t % 2]) + portable_tile<D>::across(this_thread() % 32));
+            named_sync(p_written + this_thread() / 32 % 4, 64);
+            const std::uint32_t to = ds_lane();
+            const float* const rows = sm.row_data[t % 2][1] + this_thread() % 4 * 2;
 #pragma unroll
-            for (int part = 0; part < parts; ++part) {
-                // 5. dS.
-                float dp[2][8][4];
-                product_of_rows<D, 2, 8>(dp, own_rows(sm.v),
-                                         shared_address(sm.grad_o[t % 2]) + part * 64 * portable_tile<D>::row_bytes +
-                                             portable_tile<D>::across(this_thread() % 32));
-                named_sync(p_written + part, 256);
-                const std::uint32_t to = ds_lane() + part * 128;
-                const float* const rows = sm.row_data[t % 2][1] + part * 64 + this_thread() % 4 * 2;
+            for (int j = 0; j < J; ++j) {
+                const float2 drop = *reinterpret_cast<const float2*>(rows + 8 * j);
 #pragma unroll
-                for (int j = 0; j < 8; ++j) {
-                    const float2 drop = *reinterpret_cast<const float2*>(rows + 8 * j);
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        const float2 p = unpack_half(load_shared(ds_place(to, i / 2, i % 2, j)));
-                        const float* const x = &dp[i / 2][j][i % 2 * 2];
-                        const std::uint32_t w = pack_bf16(p.x * (x[0] - drop.x), p.y * (x[1] - drop.y));
-                        ds[part][i / 2][j / 2][j % 2 * 2 + i % 2] = w;
-                        store_shared(ds_place(to, i / 2, i % 2, j), w);
-                    }
+                for (int i = 0; i < 4; ++i) {
+                    const float2 p = unpack_half(load_shared(ds_place(to, i / 2, i % 2, j)));
+                    const float* const x = &dp[i / 2][j][i % 2 * 2];
+                    const std::uint32_t w = pack_bf16(p.x * (x[0] - drop.x), p.y * (x[1] - drop.y));
+                    ds[i / 2][j / 2][j % 2 * 2 + i % 2] = w;
+                    store_shared(ds_place(to, i / 2, i % 2, j), w);
                 }
             }
         }
