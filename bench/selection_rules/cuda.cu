@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
     examples::train_options defaults;
     defaults.run.steps = 1000;
     defaults.run.rate = 2e-3;
+    defaults.run.warmup = 0.05;
     return selection_rules::run<sizes, Run{.seq = 1024, .batch = 16}>(argc, argv, defaults,
                                                                       [](int) { return cuda<>(); });
 }

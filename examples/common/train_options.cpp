@@ -21,6 +21,9 @@ train_options read_train_options(int argc, char** argv, const train_options& def
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_option("--rate", o.run.rate, "peak learning rate")->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--warmup", o.run.warmup, "share of the steps in which the rate rises to its peak")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
     const std::map<std::string, sdepth::optimiser> kinds{{"adamw", sdepth::optimiser::adamw},
                                                          {"muon", sdepth::optimiser::muon}};
     app.add_option("--optimiser", o.run.kind, "adamw or muon")->transform(CLI::CheckedTransformer(kinds));

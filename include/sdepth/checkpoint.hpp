@@ -27,7 +27,8 @@ struct training_state {
     long long sequences = 0;   ///< of one optimiser step
     std::uint64_t tokens = 0;  ///< in the training text
     optimiser kind = optimiser::adamw;
-    double rate = 0;  ///< peak learning rate
+    double rate = 0;    ///< peak learning rate
+    double warmup = 0;  ///< share of the steps in which the rate rises
 
     friend bool operator==(const training_state&, const training_state&) = default;
 };
@@ -117,6 +118,7 @@ class checkpoint {
         meta["sdepth.tokens"] = std::to_string(at.tokens);
         meta["sdepth.optimiser"] = at.kind == optimiser::muon ? "muon" : "adamw";
         meta["sdepth.rate"] = detail::exact(at.rate);
+        meta["sdepth.warmup"] = detail::exact(at.warmup);
         save(path, meta, true);
     }
 
@@ -139,7 +141,8 @@ class checkpoint {
                           .seed = detail::metadata_number<std::uint64_t>(file, "sdepth.seed"),
                           .sequences = detail::metadata_number<long long>(file, "sdepth.sequences"),
                           .tokens = detail::metadata_number<std::uint64_t>(file, "sdepth.tokens"),
-                          .rate = detail::metadata_number<double>(file, "sdepth.rate")};
+                          .rate = detail::metadata_number<double>(file, "sdepth.rate"),
+                          .warmup = detail::metadata_number<double>(file, "sdepth.warmup")};
         const std::string kind = detail::metadata_text(file, "sdepth.optimiser");
         if (kind != "adamw" && kind != "muon") {
             throw error(path.string() + ": names the optimiser \"" + kind + "\"; this program knows adamw and muon");

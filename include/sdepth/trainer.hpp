@@ -28,7 +28,8 @@ struct training_settings {
     long long steps = 1000;
     long long sequences = 0;  ///< of one optimiser step, a multiple of Run::batch; 0 = one micro-batch
     optimiser kind = optimiser::adamw;
-    double rate = 1e-3;  ///< peak learning rate
+    double rate = 1e-3;    ///< peak learning rate
+    double warmup = 0.01;  ///< share of the steps in which the rate rises to its peak
     double decay = 0.1;
     double clip = 1;
     std::uint64_t seed = 1;
@@ -213,7 +214,8 @@ class trainer {
                              .sequences = static_cast<long long>(batches_.layout().sequences_per_step()),
                              .tokens = batches_.text().size(),
                              .kind = settings.kind,
-                             .rate = settings.rate};
+                             .rate = settings.rate,
+                             .warmup = settings.warmup};
     }
 
     /// Starts from first values.
@@ -295,6 +297,7 @@ class trainer {
         }
         if (stored.tokens != own.tokens) return says("text tokens", to_string(stored.tokens), to_string(own.tokens));
         if (stored.rate != own.rate) return says("learning rate", to_string(stored.rate), to_string(own.rate));
+        if (stored.warmup != own.warmup) return says("warm-up", to_string(stored.warmup), to_string(own.warmup));
         return says("optimiser", std::string(stored.kind == optimiser::muon ? "muon" : "adamw"),
                     std::string(own.kind == optimiser::muon ? "muon" : "adamw"));
     }
@@ -326,7 +329,9 @@ class trainer {
         ++at_.step;
         return totals;
     }
-    cosine_schedule schedule() const { return {.peak = settings_.rate, .steps = at_.steps}; }
+    cosine_schedule schedule() const {
+        return {.peak = settings_.rate, .warmup_share = settings_.warmup, .steps = at_.steps};
+    }
 
     progress read_progress(const step_totals& totals, std::chrono::steady_clock::time_point begin, long long first) {
         progress now{.step = at_.step, .losses = pipeline_.last_losses(totals), .rate = schedule().at(at_.step - 1)};

@@ -216,6 +216,9 @@ TEST_CASE("a resume with other settings is refused and says which") {
     other.rate = 2e-3;
     CHECK(contains(refused(other), "learning rate"));
     other = settings;
+    other.warmup = .5;
+    CHECK(contains(refused(other), "warm-up"));
+    other = settings;
     other.sequences = 4;
     CHECK(contains(refused(other), "sequences a step 2, this run has 4"));
     other = settings;
