@@ -21,8 +21,12 @@ function(sdepth_add_catch_test name main)
                          PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name} ENVIRONMENT "OPENBLAS_NUM_THREADS=1" ${arg_PROPERTIES})
 endfunction()
 
+# The operations are those of sdepth_host_operations: optimising what only calls them would cost more than it saves.
 function(sdepth_add_host_test name)
     sdepth_add_catch_test(${name} sdepth_main_host ${ARGN})
+    target_link_libraries(sdepth_test_${name} PRIVATE sdepth_host_operations)
+    target_compile_options(sdepth_test_${name} PRIVATE -O0)
+    target_precompile_headers(sdepth_test_${name} REUSE_FROM sdepth_main_host)
 endfunction()
 
 function(sdepth_add_cuda_test name)
