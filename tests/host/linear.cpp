@@ -26,9 +26,16 @@ struct problem {
         y = poison<T>(n * outputs);
         grad_x = adds ? samples<T>(n * inputs, 5) : poison<T>(n * inputs);
         poison_dead(grad_x, rows, inputs);
-        grad_w = samples<T>(outputs * inputs, 6), grad_bias = samples<T>(outputs, 7);
+        grad_w = adds ? samples<T>(outputs * inputs, 6) : poison<T>(outputs * inputs),
+        grad_bias = samples<T>(outputs, 7);
         args = {rows, inputs, outputs, x.data(), w.data(), has_bias ? bias.data() : nullptr, y.data()};
-        back = {args, grad_y.data(), grad_x.data(), adds, grad_w.data(), has_bias ? grad_bias.data() : nullptr};
+        back = {.forward = args,
+                .grad_y = grad_y.data(),
+                .grad_x = grad_x.data(),
+                .adds_to_grad_x = adds,
+                .grad_weight = grad_w.data(),
+                .adds_to_grad_weight = adds,
+                .grad_bias = has_bias ? grad_bias.data() : nullptr};
     }
     void run(sdepth::host<T>& host) {
         host.linear(args);
@@ -43,7 +50,7 @@ std::vector<double> minus(std::vector<double> a, const std::vector<double>& b) {
 
 }  // namespace
 
-TEST_CASE("linear: gradients are slopes, added to what is there", "[linear]") {
+TEST_CASE("linear: gradients are slopes, added to what is there or written over it", "[linear]") {
     const std::vector<int> live{4, 0, 3};
     sdepth::host<double> host(2);
     for (const int* counts : {static_cast<const int*>(nullptr), live.data()})
@@ -60,7 +67,7 @@ TEST_CASE("linear: gradients are slopes, added to what is there", "[linear]") {
                     return inner(p.y, p.grad_y);
                 };
                 CHECK(gradient_defect(loss, p.x, adds ? minus(p.grad_x, x0) : p.grad_x) <= 1e-6);
-                CHECK(gradient_defect(loss, p.w, minus(p.grad_w, w0)) <= 1e-6);
+                CHECK(gradient_defect(loss, p.w, adds ? minus(p.grad_w, w0) : p.grad_w) <= 1e-6);
                 if (has_bias)
                     CHECK(gradient_defect(loss, p.bias, minus(p.grad_bias, b0)) <= 1e-6);
                 else
@@ -78,10 +85,13 @@ TEST_CASE("linear: no gradient of x where nobody asks, and no rows at all", "[li
     CHECK(p.grad_w == whole.grad_w);
 
     const int none = 0;
-    problem<double> empty({1, {4, &none}}, 3, 2, true, false);
+    problem<double> empty({1, {4, &none}}, 3, 2, true, true);
     const std::vector<double> before = empty.grad_w;
     empty.run(host);
     CHECK(empty.grad_w == before);
+    problem<double> over({1, {4, &none}}, 3, 2, true, false);
+    over.run(host);
+    CHECK(over.grad_w == std::vector<double>(over.grad_w.size(), 0.0));
     CHECK(dead_alone_are_nan(empty.y, empty.args.rows, 2));
 }
 
