@@ -23,10 +23,20 @@ struct flop_count {
 
     constexpr ratio per_token() const { return sequence / ratio(tokens); }
     constexpr double value() const { return sequence.value(); }
+    /// Compares FLOPs of a sequence, exactly.
+    friend constexpr bool operator==(const flop_count& a, const flop_count& b) { return a.sequence == b.sequence; }
     friend constexpr bool operator==(const flop_count& a, long long flops) { return a.sequence == ratio(flops); }
+    friend constexpr std::partial_ordering operator<=>(const flop_count& a, const flop_count& b) {
+        return a.sequence <=> b.sequence;
+    }
     friend constexpr std::partial_ordering operator<=>(const flop_count& a, long long flops) {
         return a.sequence <=> ratio(flops);
     }
+    /// A real number would lose its fraction: compare value() with it.
+    template <std::floating_point Real>
+    friend bool operator==(const flop_count&, Real) = delete;
+    template <std::floating_point Real>
+    friend std::partial_ordering operator<=>(const flop_count&, Real) = delete;
 };
 
 /// FLOP counts by convention.

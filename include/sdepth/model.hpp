@@ -119,7 +119,7 @@ constexpr bool countable() {
 /// What f gives, or for a model that broke a rule, where f is not called, its stand-in.
 template <class M, class Inert = inert_number, class F>
 constexpr auto unless_broken(F f) {
-    if constexpr (M::valid) {
+    if constexpr (countable<M>()) {
         return f();
     } else {
         return Inert{};
@@ -157,16 +157,24 @@ constexpr verdict causality() {
 
 /// Whether every layer routes causally; Expert Choice and BASE do not.
 template <class M>
-inline constexpr auto is_causal = detail::unless_broken<M, detail::inert_truth>([] {
-    return detail::causality<M>().ok();
-});
+inline constexpr auto is_causal = [] {
+    if constexpr (detail::countable<M>()) {
+        return detail::causality<M>().ok();
+    } else {
+        return detail::inert_truth{};
+    }
+}();
 
 /// Asserts that model M can be evaluated causally: one compile-time error that names the first layer that cannot, else
 /// true. Whoever scores or decodes token by token asks this first.
 template <class M>
 constexpr bool require_causal() {
-    constexpr verdict v = detail::causality<M>();
-    return detail::report<v.broken, v.layer, v.a, v.b, void>();
+    if constexpr (detail::countable<M>()) {
+        constexpr verdict v = detail::causality<M>();
+        return detail::report<v.broken, v.layer, v.a, v.b, void>();
+    } else {
+        return true;  // reported already
+    }
 }
 
 }  // namespace sdepth::inline v0

@@ -131,6 +131,19 @@ struct wider_stack {
     using type = typename stack_for<M, L, depth, with_ffn(M::dims, ffn())>::type;
 };
 
+// M; in place of what is no model, which is one error, a model that broke a rule.
+template <class M>
+constexpr auto model_or_broken() {
+    (void)countable<M>();
+    if constexpr (requires { typename M::formula; }) {
+        return std::type_identity<M>{};
+    } else {
+        return std::type_identity<Model<broken_formula{}, Dims{}>>{};
+    }
+}
+template <class M>
+using partnered = typename decltype(model_or_broken<M>())::type;
+
 }  // namespace detail
 
 /// Active-equivalent depth: mixers that a token passes on average, or feed-forward parts if they are more. Where a
@@ -142,21 +155,23 @@ inline constexpr auto active_depth = detail::active_depth_if_valid<M>();
 /// partner at equal training FLOPs (it sees fewer tokens, `matched`) and at equal tokens (it costs more FLOPs).
 /// An error if the active depth is not whole.
 template <class M, class L = Dense>
-using equal_active = typename detail::stack_for<M, L, detail::whole_active_depth<M>()>::type;
+using equal_active =
+    typename detail::stack_for<detail::partnered<M>, L, detail::whole_active_depth<detail::partnered<M>>()>::type;
 
 /// The model of layers L whose FLOPs per token (`paper`) come nearest to M's; the shallower of two equally near. Equal
 /// training FLOPs are then equal tokens too, up to `matched`.
 template <class M, Run R, class L = Dense>
-using equal_flops =
-    typename detail::stack_for<M, L, detail::depth_of_equal_flops<M, detail::evaluated(R), L>::value>::type;
+using equal_flops = typename detail::stack_for<
+    detail::partnered<M>, L, detail::depth_of_equal_flops<detail::partnered<M>, detail::evaluated(R), L>::value>::type;
 
 /// The model of layers L whose total parameters come nearest to M's, of M's width; the shallower of two equally near.
 template <class M, class L = Dense>
-using equal_params = typename detail::stack_for<M, L, detail::depth_of_equal_params<M, L>()>::type;
+using equal_params =
+    typename detail::stack_for<detail::partnered<M>, L, detail::depth_of_equal_params<detail::partnered<M>, L>()>::type;
 
 /// The same of M's active depth, with a wider feed-forward part: `Dims::ffn` is the multiple of `Multiple` whose total
 /// comes nearest; the narrower of two equally near.
 template <class M, long long Multiple = 64, class L = Dense>
-using equal_params_wider = typename detail::wider_stack<M, Multiple, L>::type;
+using equal_params_wider = typename detail::wider_stack<detail::partnered<M>, Multiple, L>::type;
 
 }  // namespace sdepth::inline v0

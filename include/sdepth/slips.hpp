@@ -212,7 +212,7 @@ constexpr broken_formula operator*(Constant<T, N>, X) {
     return {};
 }
 
-// The operators that formulas do not have. Hana has - / % of a constant and anything.
+// The operators that formulas do not have. Hana has - / % && || of a constant and anything.
 // clang-format off
 template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator-(const A&, const B&) { return detail::no_such_operator<A, B>(); }
 template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator/(const A&, const B&) { return detail::no_such_operator<A, B>(); }
@@ -226,12 +226,19 @@ template <class A, class B> requires detail::about_formulas<A, B> constexpr brok
 template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator||(const A&, const B&) { return detail::no_such_operator<A, B>(); }
 template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator+=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
 template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator*=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator-=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator/=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator%=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
 template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator&&(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator&&(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator||(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator||(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator-(P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator+(P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator~(P) { return detail::no_such_operator<P>(); }

@@ -13,7 +13,8 @@ constexpr auto misspelt(L a) {
     return a + a;
 #else
     L b = a;
-    return (a % a) | (a ^ a) | (a & a) | (a << a) | (a >> a) | (a && a) | (a || a) | (a / a) | (b += a) | (b *= a);
+    return (a % a) | (a ^ a) | (a & a) | (a << a) | (a >> a) | (a && a) | (a || a) | (a / a) | (b += a) | (b *= a) |
+           (b -= a) | (b /= a) | (b %= a);
 #endif
 }
 constexpr auto formula = misspelt(own) + dense;

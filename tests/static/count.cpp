@@ -33,6 +33,7 @@ constexpr long long linear = 2 * 10 * row + 2 * (3 * row + router) + head;
 constexpr long long pairs = 2 * 55 * pair + 2 * 6 * pair;
 static_assert(linear + pairs == 2'278'400);
 static_assert(sum.forward == 2'278'400);
+static_assert(sum.forward < sum.useful && sum.useful >= sum.forward && sum.forward != sum.useful);
 static_assert(sum.useful == 6'835'200);
 static_assert(sum.training.sequence == ratio(3 * linear) + ratio(7, 2) * ratio(pairs));
 static_assert(sum.training == 6'850'816);

@@ -19,11 +19,6 @@ static_assert(detail::literal_value("9223372036854775807") == -1 && detail::lite
 static_assert(detail::literal_value("4.0") == -1 && detail::literal_value("4e1") == -1 &&
               detail::literal_value("0x1p3") == -1 && detail::literal_value("0b2") == -1);
 
-namespace both {
-using namespace boost::hana::literals;
-static_assert(std::is_same_v<decltype(40_c), boost::hana::llong<40>>, "ours is chosen, without ambiguity");
-}  // namespace both
-
 struct A : layer_base {};
 struct B : layer_base {};
 constexpr A a;
