@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that a wrong program is refused well:
+"""Checks that wrong programs are refused well, each alone; with --twins, that their accepted twins compile, all in one:
 
-    run_reject.py --compiler CXX [--nvcc] [--include DIR]... [--first HEADER] CASE.cpp...
+    run_reject.py --compiler CXX [--nvcc] [--include DIR]... [--first HEADER] [--twins] CASE.cpp...
 
 `--first` reads HEADER before the case, from HEADER.gch if that was compiled with the same options.
 
@@ -13,7 +13,7 @@ A case holds two programs, the rejected one and its accepted twin:
                                          asserts) on one line of the output
     // own text                          the error's text is not the library's: the compiler's, or a user's layer's
     #ifdef TWIN
-    ...                                  must compile without a warning
+    ...                                  must compile without a warning, in a namespace of its own
     #else
     ...                                  must end with a nonzero code, exactly one error, whose text starts with
                                          `sdepth:`, no warning, and the expected text
@@ -35,7 +35,7 @@ WARNING = re.compile(r"^(?:\S.*)?\bwarning(?: #[\w-]+)?\s*:", re.MULTILINE)
 # Behind `error: static assertion failed: ` (g++), or quoted behind the requirement (clang++) or `with` (nvcc).
 LIBRARY_TEXT = re.compile(r"\bstatic[_ ]assert(?:ion)? failed(?:: | with \"|.* \")sdepth: ")
 OWN_TEXT = re.compile(r"^// own text\b", re.MULTILINE)
-INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])(.*)[>\"].*$", re.MULTILINE)
 LINE_MARKER = re.compile(r'^#(?:line)? (\d+) "([^"]*)"')
 
 
@@ -52,35 +52,34 @@ class Compiler:
         self._preprocess = base + ["-E"]
         self._nvcc = nvcc
 
-    def check(self, case, twin):
+    def check(self, program):
+        """Exit code and output."""
         with tempfile.TemporaryDirectory() as folder:
             out = ["-o", f"{folder}/out.ptx"] if self._nvcc else []
-            run = subprocess.run(self._check + out + ["-DTWIN"] * twin + [str(case)], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+            run = subprocess.run(self._check + out + [str(program)], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
         return run.returncode, run.stdout
 
-    def live_lines(self, case, twin):
-        """Numbers of the case's own lines that the preprocessor leaves in; it need not read what the case includes."""
-        with tempfile.TemporaryDirectory() as folder:
-            alone = pathlib.Path(folder) / "alone.cpp"
-            alone.write_text(INCLUDE.sub("", case.read_text(encoding="utf-8")), encoding="utf-8")
-            run = subprocess.run(self._preprocess + ["-DTWIN"] * twin + [str(alone)], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    def live_lines(self, program):
+        """Pairs of a case and a line of it that the preprocessor leaves in; it need not read what the case includes."""
+        run = subprocess.run(self._preprocess + [str(program)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=300, check=False)
         if run.returncode != 0:
-            raise Malformed(f"does not preprocess:\n{run.stderr}")
-        live, line, mine = set(), 0, False
+            raise Malformed(f"the twins do not preprocess:\n{run.stderr}")
+        live, line, case = set(), 0, ""
         for text in run.stdout.splitlines():
             marker = LINE_MARKER.match(text)
             if marker:
-                line, mine = int(marker[1]), marker[2] == str(alone)
+                line, case = int(marker[1]), marker[2]
                 continue
-            if mine and text.strip(" \t;"):
-                live.add(line)
+            if text.strip(" \t;"):
+                live.add((case, line))
             line += 1
         return live
 
 
 def parse(case):
+    """What the output must have, and the lines of the twin."""
     lines = case.read_text(encoding="utf-8").splitlines()
     expected = [re.compile(m[1]) for m in (re.match(r"//\s*expect:\s*(.+?)\s*$", t) for t in lines) if m]
     for found in (re.match(r"//\s*numbers:\s*(.+?)\s*$", t) for t in lines):
@@ -96,21 +95,46 @@ def parse(case):
     if [len(w) for w in where] != [1, 1, 1] or not where[0] < where[1] < where[2]:
         raise Malformed("needs `#ifdef TWIN`, `#else` and `#endif`, each once")
     start, middle, end = (w[0] for w in where)
-    return expected, range(start + 1, middle), range(middle + 1, end)
+    return expected, range(start + 1, middle)
+
+
+def twins_of(cases):
+    """One program of all twins: what the cases include, then each in a namespace, under its own file name and lines."""
+    texts = {case: case.read_text(encoding="utf-8") for case in cases}
+    includes = {}
+    for case, text in texts.items():
+        for quote, name in INCLUDE.findall(text):
+            beside = case.parent / name
+            includes[f'"{beside}"' if quote == '"' and beside.exists() else quote + name + quote.replace("<", ">")] = None
+    return "\n".join(["#define TWIN", *(f"#include {name}" for name in includes)] +
+                     [f'namespace twin_of_{case.stem} {{\n#line 1 "{case}"\n{INCLUDE.sub("", text)}\n}}'
+                      for case, text in texts.items()]) + "\n"
+
+
+def run_twins(compiler, cases):
+    """The faults of the accepted twins."""
+    twins = {case: parse(case)[1] for case in cases}
+    text = twins_of(cases)
+    with tempfile.TemporaryDirectory() as folder:
+        alone = pathlib.Path(folder) / "alone.cpp"
+        alone.write_text(INCLUDE.sub("", text), encoding="utf-8")
+        live = compiler.live_lines(alone)
+        for case, lines in twins.items():
+            if not any((str(case), line) in live for line in lines):
+                raise Malformed(f"{case.name} has an empty twin")
+        program = pathlib.Path(folder) / "twins.cpp"
+        program.write_text(text, encoding="utf-8")
+        code, output = compiler.check(program)
+    if code != 0 or ERROR.search(output) or WARNING.search(output):
+        return [f"the accepted twins do not compile cleanly (code {code}):\n{output}"]
+    return []
 
 
 def run(compiler, case):
-    """The faults of one case, none if all is well."""
-    expected, twin_lines, rejected_lines = parse(case)
-    if not compiler.live_lines(case, True) & set(twin_lines):
-        raise Malformed("has an empty twin")
-    if not compiler.live_lines(case, False) & set(rejected_lines):
-        raise Malformed("has no rejected program: the preprocessor leaves nothing of it")
+    """The faults of one rejected program, none if all is well."""
+    expected, _ = parse(case)
     faults = []
-    code, output = compiler.check(case, True)
-    if code != 0 or ERROR.search(output) or WARNING.search(output):
-        faults.append(f"the accepted twin does not compile cleanly (code {code}):\n{output}")
-    code, output = compiler.check(case, False)
+    code, output = compiler.check(case)
     errors = len(ERROR.findall(output))
     if code == 0:
         faults.append("the rejected program compiles")
@@ -132,16 +156,18 @@ def main(arguments=None):
     parser.add_argument("--nvcc", action="store_true", help="the compiler is nvcc")
     parser.add_argument("--include", action="append", default=[])
     parser.add_argument("--first", default="", metavar="HEADER", help="a header to read before the case")
+    parser.add_argument("--twins", action="store_true", help="the accepted twins instead, in one program")
     parser.add_argument("cases", nargs="+", type=pathlib.Path)
     options = parser.parse_args(arguments)
     if shutil.which(options.compiler) is None:
         print(f"skipped: no {options.compiler}")
         return 4
     compiler = Compiler(options.compiler, options.nvcc, options.include, options.first)
+    cases = [case.resolve() for case in options.cases]
     worst = 0
-    for case in options.cases:
+    for case in ["twins"] if options.twins else cases:
         try:
-            faults = run(compiler, case.resolve())
+            faults = run_twins(compiler, cases) if options.twins else run(compiler, case)
         except Malformed as why:
             print(f"{case}: MALFORMED: {why}")
             worst = 2
@@ -150,7 +176,7 @@ def main(arguments=None):
             print(f"{case}: FAILED: {fault}")
             worst = max(worst, 1)
         if not faults:
-            print(f"{case}: refused as expected")
+            print(f"{case}: {'accepted' if options.twins else 'refused'} as expected")
     return worst
 
 

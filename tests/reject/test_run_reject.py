@@ -29,13 +29,13 @@ EXPECT = "// expect: sdepth: heads must divide\n// numbers: heads_divide_width 6
 
 
 class Script(unittest.TestCase):
-    def outcome(self, twin="", rejected="", expect=EXPECT, whole=None):
+    def outcome(self, twin="", rejected="", expect=EXPECT, whole=None, twins=False):
         with tempfile.TemporaryDirectory() as folder:
             case = pathlib.Path(folder) / "case.cpp"
             case.write_text(whole or f"{expect}{LIBRARY}\n#ifdef TWIN\n{twin}\n#else\n{rejected}\n#endif\n")
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + [str(case)])
+                code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + ["--twins"] * twins + [str(case)])
             return code, out.getvalue()
 
     def expect_outcome(self, code, text, *arguments, **options):
@@ -84,19 +84,35 @@ class Script(unittest.TestCase):
         self.expect_outcome(2, "needs a rule", TWIN, BAD, expect="// numbers: heads_divide_width\n")
 
     def test_broken_twin_fails(self):
-        self.expect_outcome(1, "twin does not compile cleanly", BAD, BAD)
+        self.expect_outcome(1, "twins do not compile cleanly", BAD, BAD, twins=True)
+        self.expect_outcome(1, "twins do not compile cleanly", "#warning look\n" + TWIN, BAD, twins=True)
+
+    def test_good_twin(self):
+        self.expect_outcome(0, "accepted as expected", TWIN, BAD, twins=True)
+
+    def test_twins_share_a_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cases = [pathlib.Path(folder) / name for name in ("one.cpp", "two.cpp")]
+            for case in cases:
+                case.write_text(f"{EXPECT}#include <string>\n#ifdef TWIN\nstruct X {{}};\n#else\n#endif\nstd::string x;\n")
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + ["--twins", *map(str, cases)])
+            self.assertEqual(code, 0, out.getvalue())
 
     def test_case_guarded_out_is_malformed(self):
-        self.expect_outcome(2, "MALFORMED", TWIN, f"#if defined(NO_SUCH_MACRO)\n{BAD}\n#endif")
+        guarded = f"#if defined(NO_SUCH_MACRO)\n{BAD}\n#endif"
         program = f"{EXPECT}{LIBRARY}\n#ifdef TWIN\n{TWIN}\n#else\n{BAD}\n#endif\n"
-        self.expect_outcome(2, "MALFORMED", whole=f"#ifdef NO_SUCH_MACRO\n{program}#endif\n")
+        for twins in (False, True):
+            self.expect_outcome(2, "each once", TWIN, guarded, twins=twins)
+            self.expect_outcome(2, "each once", whole=f"#ifdef NO_SUCH_MACRO\n{program}#endif\n", twins=twins)
 
-    def test_nothing_to_reject_is_malformed(self):
-        self.expect_outcome(2, "no rejected program", TWIN, "// nothing but a comment")
-        self.expect_outcome(2, "no rejected program", TWIN, "#define EMPTY\n;")
+    def test_nothing_to_reject_fails(self):
+        self.expect_outcome(1, "the rejected program compiles", TWIN, "// nothing but a comment")
 
     def test_empty_twin_is_malformed(self):
-        self.expect_outcome(2, "empty twin", "// nothing", BAD)
+        self.expect_outcome(2, "empty twin", "// nothing", BAD, twins=True)
+        self.expect_outcome(2, "empty twin", "#define EMPTY\n;", BAD, twins=True)
 
     def test_nothing_expected_is_malformed(self):
         self.expect_outcome(2, "no `// expect:`", TWIN, BAD, expect="")
