@@ -31,9 +31,11 @@ constexpr bool described(const Dims& d) {
 }
 
 /// The first member of T, which lacks none, that is no constant at the sizes of S, as far as its `check` allows to ask.
-template <class S, class T, bool is_layer, bool mixes>
+template <class S, class T, component_kind kind>
 constexpr auto first_inconstant() {
     using enum layer_member;
+    constexpr bool is_layer = kind == component_kind::layer;
+    constexpr bool mixes = kind != component_kind::ffn;
     if constexpr (!requires { typename std::bool_constant<computed(std::string_view(T::name))>; }) {
         return lack<T, name>{};
     } else if constexpr (is_layer && !requires { typename std::bool_constant<bool(T::has_mixer)>; }) {
@@ -69,9 +71,9 @@ constexpr auto first_inconstant() {
 // Asks the function above, for nvcc 13 comes to no end over its body in a member of a class template.
 template <class S>
 struct find_inconstant {
-    template <class T, bool is_layer, bool mixes>
-    constexpr auto operator()(component<T, is_layer, mixes>) const {
-        return first_inconstant<S, T, is_layer, mixes>();
+    template <class T, component_kind kind>
+    constexpr auto operator()(component<T, kind>) const {
+        return first_inconstant<S, T, kind>();
     }
 };
 

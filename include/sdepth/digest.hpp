@@ -149,12 +149,8 @@ constexpr std::uint64_t digest_of() {
 /// Digest of model M. Equal sequences of layers have equal digests however they are spelled; a loop differs from a
 /// repeat. A file with another digest holds another model.
 template <class M>
-inline constexpr auto digest = [] {
-    if constexpr (detail::countable<M>()) {
-        return detail::digest_of<M>();
-    } else {
-        return detail::inert_number{};
-    }
-}();
+inline constexpr auto digest = detail::unless_broken<M>([]<class Good>(std::type_identity<Good>) {
+    return detail::digest_of<Good>();
+});
 
 }  // namespace sdepth::inline v0

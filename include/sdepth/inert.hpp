@@ -73,11 +73,16 @@ template <class A, class B> requires one_inert<A, B> constexpr inert_truth opera
 template <class A, class B> requires one_inert<A, B> constexpr inert_truth operator>(const A&, const B&) { return {}; }
 template <class A, class B> requires one_inert<A, B> constexpr inert_truth operator<=(const A&, const B&) { return {}; }
 template <class A, class B> requires one_inert<A, B> constexpr inert_truth operator>=(const A&, const B&) { return {}; }
-template <class A, class B> requires one_inert<A, B> constexpr inert_result<A, B> operator+(const A&, const B&) { return {}; }
-template <class A, class B> requires one_inert<A, B> constexpr inert_result<A, B> operator-(const A&, const B&) { return {}; }
-template <class A, class B> requires one_inert<A, B> constexpr inert_result<A, B> operator*(const A&, const B&) { return {}; }
-template <class A, class B> requires one_inert<A, B> constexpr inert_result<A, B> operator/(const A&, const B&) { return {}; }
-template <class A, class B> requires one_inert<A, B> constexpr inert_result<A, B> operator%(const A&, const B&) { return {}; }
+template <class A, class B> requires one_inert<A, B>
+constexpr inert_result<A, B> operator+(const A&, const B&) { return {}; }
+template <class A, class B> requires one_inert<A, B>
+constexpr inert_result<A, B> operator-(const A&, const B&) { return {}; }
+template <class A, class B> requires one_inert<A, B>
+constexpr inert_result<A, B> operator*(const A&, const B&) { return {}; }
+template <class A, class B> requires one_inert<A, B>
+constexpr inert_result<A, B> operator/(const A&, const B&) { return {}; }
+template <class A, class B> requires one_inert<A, B>
+constexpr inert_result<A, B> operator%(const A&, const B&) { return {}; }
 // clang-format on
 
 }  // namespace sdepth::inline v0::detail

@@ -240,8 +240,9 @@ struct lack {
     static constexpr layer_member member = Member;
 };
 
-/// A type that a layer is made of, as a layer, a mixer or a feed-forward part.
-template <class T, bool is_layer, bool mixes>
+/// What a layer is made of: layers and parts.
+enum class component_kind { layer, mixer, ffn };
+template <class T, component_kind Kind>
 struct component {};
 
 /// Components in the order in which faults are looked for.
@@ -256,14 +257,16 @@ constexpr made_of<As..., Bs...> operator+(made_of<As...>, made_of<Bs...>) {
 /// What layer L is made of: the layer that it wraps or its two parts first, itself last.
 template <class L>
 constexpr auto components_of() {
-    constexpr made_of<component<L, true, true>> itself;
+    constexpr made_of<component<L, component_kind::layer>> itself;
     if constexpr (requires { typename L::inner; }) {
         return components_of<typename L::inner>() + itself;
     } else if constexpr (requires {
                              typename L::mixer;
                              typename L::ffn;
                          }) {
-        return made_of<component<typename L::mixer, false, true>, component<typename L::ffn, false, false>>{} + itself;
+        return made_of<component<typename L::mixer, component_kind::mixer>,
+                       component<typename L::ffn, component_kind::ffn>>{} +
+               itself;
     } else {
         return itself;
     }
@@ -306,9 +309,10 @@ concept names_width = requires {
 
 /// Finds the first member that a component lacks.
 struct find_lack {
-    template <class T, bool is_layer, bool mixes>
-    constexpr auto operator()(component<T, is_layer, mixes>) const {
+    template <class T, component_kind kind>
+    constexpr auto operator()(component<T, kind>) const {
         using enum layer_member;
+        constexpr bool is_layer = kind == component_kind::layer;
         if constexpr (!requires { std::string_view(T::name); }) {
             return lack<T, name>{};
         } else if constexpr (is_layer && !requires {
@@ -327,11 +331,11 @@ struct find_lack {
                                  { T::tensors(d) } -> std::same_as<tensor_rows>;
                              }) {
             return lack<T, tensors>{};
-        } else if constexpr (mixes && !is_layer && !names_mixing<T>) {
+        } else if constexpr (kind == component_kind::mixer && !names_mixing<T>) {
             return lack<T, mixing_and_state>{};
-        } else if constexpr (mixes && !gives_mixing<T>) {
+        } else if constexpr (kind != component_kind::ffn && !gives_mixing<T>) {
             return lack<T, mixing>{};
-        } else if constexpr (mixes && !gives_state<T>) {
+        } else if constexpr (kind != component_kind::ffn && !gives_state<T>) {
             return lack<T, state>{};
         } else if constexpr (!requires(const Dims d) {
                                  { T::check(d) } -> std::same_as<verdict>;

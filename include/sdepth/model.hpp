@@ -116,11 +116,11 @@ constexpr bool countable() {
     }
 }
 
-/// What f gives, or for a model that broke a rule, where f is not called, its stand-in.
+/// What f gives for model M, or for one that broke a rule, for which f is not instantiated, a stand-in.
 template <class M, class Inert = inert_number, class F>
 constexpr auto unless_broken(F f) {
     if constexpr (countable<M>()) {
-        return f();
+        return f(std::type_identity<M>{});
     } else {
         return Inert{};
     }
@@ -157,13 +157,8 @@ constexpr verdict causality() {
 
 /// Whether every layer routes causally; Expert Choice and BASE do not.
 template <class M>
-inline constexpr auto is_causal = [] {
-    if constexpr (detail::countable<M>()) {
-        return detail::causality<M>().ok();
-    } else {
-        return detail::inert_truth{};
-    }
-}();
+inline constexpr auto is_causal = detail::unless_broken<M, detail::inert_truth>(
+    []<class Good>(std::type_identity<Good>) { return detail::causality<Good>().ok(); });
 
 /// Asserts that model M can be evaluated causally: one compile-time error that names the first layer that cannot, else
 /// true. Whoever scores or decodes token by token asks this first.

@@ -41,7 +41,8 @@ constexpr independent_routing longest_sparse_run() {
 /// What independent choices of the same rate would show on the longest run of sparse layers of model M.
 template <class M>
 constexpr auto independent_reference() {
-    return detail::unless_broken<M, detail::inert_routing>([] { return detail::longest_sparse_run<M>(); });
+    return detail::unless_broken<M, detail::inert_routing>(
+        []<class Good>(std::type_identity<Good>) { return detail::longest_sparse_run<Good>(); });
 }
 
 /// Means over everything observed.

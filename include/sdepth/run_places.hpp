@@ -102,15 +102,19 @@ constexpr long long longest_gathering() {
 
 /// Layers of model M that route.
 template <class M>
-inline constexpr auto sparse_layers = detail::unless_broken<M>([] { return detail::sparse_layers_before<M>().back(); });
+inline constexpr auto sparse_layers = detail::unless_broken<M>([]<class Good>(std::type_identity<Good>) {
+    return detail::sparse_layers_before<Good>().back();
+});
 /// Expert layers of model M, as it executes them.
 template <class M>
-inline constexpr auto expert_layers = detail::unless_broken<M>([] {
-    return detail::experts_before<M>().back().layers;
+inline constexpr auto expert_layers = detail::unless_broken<M>([]<class Good>(std::type_identity<Good>) {
+    return detail::experts_before<Good>().back().layers;
 });
 
 /// Depth slots of one position that layers of model M read: what a run has memory for. At most `state::depth_slots`.
 template <class M>
-inline constexpr auto stored_slots = detail::unless_broken<M>([] { return detail::depth_places_of<M>.stored; });
+inline constexpr auto stored_slots = detail::unless_broken<M>([]<class Good>(std::type_identity<Good>) {
+    return detail::depth_places_of<Good>.stored;
+});
 
 }  // namespace sdepth::inline v0

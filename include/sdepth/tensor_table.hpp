@@ -135,13 +135,8 @@ struct inert_table {
 
 /// The table of model M. Tensors lie in order of execution; gradients use the mirrored offset (`mirrored`).
 template <class M>
-inline constexpr auto tensor_table = [] {
-    if constexpr (detail::countable<M>()) {
-        return detail::table<M>{};
-    } else {
-        return detail::inert_table{};
-    }
-}();
+inline constexpr auto tensor_table = detail::unless_broken<M, detail::inert_table>(
+    []<class Good>(std::type_identity<Good>) { return detail::table<Good>{}; });
 
 /// Offset of a tensor in the gradient region: the reverse of the weights' order, so that gradients that are finished
 /// together in the backward lie together.

@@ -38,9 +38,8 @@ class products {
     /// What cuBLAS asks for on Hopper.
     static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-    /// @param workspace  device memory of `workspace_bytes`, 256-byte aligned, any content; the caller's. Null:
-    /// products
-    ///                   are made in ways that need none
+    /// @param workspace  device memory of `workspace_bytes`, 256-byte aligned, any content; the caller's.
+    ///                   Null: products are made in ways that need none
     explicit products(void* workspace) : workspace_(workspace) { check(cublasLtCreate(&handle_)); }
     /// Of the products that follow.
     void use_workspace(void* workspace) {
