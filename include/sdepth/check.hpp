@@ -61,23 +61,40 @@ constexpr verdict check_names(const tensor_rows& rows) {
     return {};
 }
 
+// The first of a layer's members that says less than the others do.
+constexpr verdict check_members(std::string_view name, bool has_parts, const tensor_rows& rows) {
+    const auto says_too_little = [](layer_member member) {
+        return verdict{rule::layer_members_agree, 0, static_cast<long long>(member)};
+    };
+    if (name.empty()) return says_too_little(layer_member::name);
+    if (has_parts) return {};
+    for (const tensor_row& tensor : rows) {
+        if (tensor.cols > 0 || tensor.scope != row_scope::none) return says_too_little(layer_member::has_mixer);
+    }
+    return {};
+}
+
 // The first number that a layer states and that means nothing; a share in millionths.
 constexpr verdict check_numbers(const tensor_rows& rows, const mixing_work& work, const state_size& state) {
     const auto from = [](long long least, layer_number number, long long value) {
         return require(least <= value, rule::layer_within_range, static_cast<long long>(number), value);
     };
+    const auto one_of = [](layer_number number, auto value, auto last) {
+        const auto chosen = static_cast<long long>(value);
+        return require(0 <= chosen && chosen <= static_cast<long long>(last), rule::layer_within_range,
+                       static_cast<long long>(number), chosen);
+    };
     for (const tensor_row& tensor : rows) {
-        const auto use = static_cast<long long>(tensor.use);
-        const auto scope = static_cast<long long>(tensor.scope);
         const ratio& share = tensor.active;
         // Not share.value(), which is made for fractions that are not negative.
         const double part =
             static_cast<double>(share.whole()) + static_cast<double>(share.rest()) / static_cast<double>(share.den());
         const verdict row =
-            first_broken(require(0 <= use && use < static_cast<long long>(role_count), rule::layer_within_range,
-                                 static_cast<long long>(layer_number::tensor_role), use),
-                         require(0 <= scope && scope <= static_cast<long long>(row_scope::none),
-                                 rule::layer_within_range, static_cast<long long>(layer_number::tensor_scope), scope),
+            first_broken(one_of(layer_number::tensor_role, tensor.use, role::bias),
+                         one_of(layer_number::tensor_scope, tensor.scope, row_scope::none),
+                         one_of(layer_number::tensor_group, tensor.group, update_group::adamw),
+                         one_of(layer_number::tensor_split, tensor.split, sharding::by_expert),
+                         one_of(layer_number::tensor_start, tensor.start.kind, init_kind::log_step),
                          require(0 <= part && part <= 1, rule::layer_within_range,
                                  static_cast<long long>(layer_number::tensor_active), millionths(part)));
         if (!row.ok()) return row;
@@ -111,9 +128,10 @@ constexpr long long width_of(const Dims& d) {
     }
 }
 
-// A verdict of a layer's own `check`; a rule that there is none of is one of its own.
+// A verdict of a layer's own `check`; a rule that is not about a layer's sizes and policies is one of its own.
 constexpr verdict own_verdict(verdict v) {
-    if (rule::none <= v.broken && v.broken <= rule::run_tokens_fit) return v;
+    const bool about_sizes = rule::size_not_positive <= v.broken && v.broken <= rule::depth_has_slots;
+    if (v.ok() || v.broken == rule::parts_fit || v.broken == rule::layer_own || about_sizes) return v;
     return {rule::layer_own, 0, static_cast<long long>(v.broken)};
 }
 
@@ -134,7 +152,8 @@ constexpr kind_facts facts_of(const Dims& d, bool bounded) {
             facts.slots_written = state.slots_written;
             facts.tensors = tensors.size;
             facts.numbers =
-                first_broken(check_shapes(tensors), check_names(tensors), check_numbers(tensors, work, state));
+                first_broken(check_members(L::name, L::has_mixer || L::has_ffn, tensors), check_shapes(tensors),
+                             check_names(tensors), check_numbers(tensors, work, state));
             if (!facts.numbers.ok()) return facts;
             for (const tensor_row& row : tensors) facts.elements += row.elements();
         }

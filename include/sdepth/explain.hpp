@@ -27,7 +27,7 @@ constexpr bool not_a_formula() {
 template <long long layer, class Layer, detail::layer_member member>
 constexpr bool lacks_member() {
     static_assert(holds_for<Layer>,
-                  "sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it");
+                  "sdepth: not a layer: this type needs the member or public base named here: see layer.hpp");
     return true;
 }
 template <long long layer, class Layer, detail::layer_member member>
@@ -57,6 +57,12 @@ template <long long layer, class Layer, long long tensor, long long other>
 constexpr bool tensor_names_differ() {
     static_assert(holds_for<Layer>,
                   "sdepth: each tensor of a layer needs a name of its own, with {e} for its copies: mend tensors()");
+    return true;
+}
+template <long long layer, class Layer, detail::layer_member member>
+constexpr bool layer_members_agree() {
+    static_assert(holds_for<Layer>,
+                  "sdepth: a layer needs a name, and one with matrices has a mixer or a feed-forward part: mend it");
     return true;
 }
 template <long long layer, class Layer, layer_number number, long long value>
@@ -250,8 +256,8 @@ namespace detail {
 constexpr bool shows_layer(rule broken) {
     using enum rule;
     return broken == lacks_member || broken == member_is_constant || broken == tensor_rows_fit ||
-           broken == tensor_has_elements || broken == tensor_names_differ || broken == layer_within_range ||
-           broken == layer_own;
+           broken == tensor_has_elements || broken == tensor_names_differ || broken == layer_members_agree ||
+           broken == layer_within_range || broken == layer_own;
 }
 
 /// The layer type at a position of formula type P, counted from 1, for the rules that show it, or the inner layer or
@@ -298,6 +304,8 @@ constexpr bool report() {
         return tensor_has_elements<layer, Layer, a, b>();
     } else if constexpr (broken == rule::tensor_names_differ) {
         return tensor_names_differ<layer, Layer, a, b>();
+    } else if constexpr (broken == rule::layer_members_agree) {
+        return layer_members_agree<layer, Layer, static_cast<layer_member>(a)>();
     } else if constexpr (broken == rule::layer_within_range) {
         return layer_within_range<layer, Layer, static_cast<layer_number>(a), b>();
     } else if constexpr (broken == rule::repeat_of_nothing) {

@@ -31,16 +31,7 @@ constexpr ratio count_active_depth() {
         mixers += ratio(r.times) * layers[static_cast<std::size_t>(r.kind)].mixer;
         ffns += ratio(r.times) * layers[static_cast<std::size_t>(r.kind)].ffn;
     }
-    return mixers.value() < ffns.value() ? ffns : mixers;
-}
-
-template <class M>
-constexpr auto active_depth_if_valid() {
-    if constexpr (countable<M>()) {
-        return count_active_depth<M>();
-    } else {
-        return inert_ratio{};
-    }
+    return mixers < ffns ? ffns : mixers;
 }
 
 // The whole number n >= 1 for which first + (n - 1) step comes nearest to wanted; the smaller of two equally near.
@@ -149,7 +140,8 @@ using partnered = typename decltype(model_or_broken<M>())::type;
 /// Active-equivalent depth: mixers that a token passes on average, or feed-forward parts if they are more. Where a
 /// layer of the formula is only one of the two, `active_layers` counts more: 47 for Routed-FFN A4K8, whose depth is 28.
 template <class M>
-inline constexpr auto active_depth = detail::active_depth_if_valid<M>();
+inline constexpr auto active_depth = detail::unless_broken<M, detail::inert_ratio>(
+    []<class Good>(std::type_identity<Good>) { return detail::count_active_depth<Good>(); });
 
 /// The model of as many layers L as M has active ones, with M's sizes: the dense model of equal active depth. It is the
 /// partner at equal training FLOPs (it sees fewer tokens, `matched`) and at equal tokens (it costs more FLOPs).

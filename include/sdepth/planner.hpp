@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "sdepth/error.hpp"
 #include "sdepth/law.hpp"
 #include "sdepth/layers/block.hpp"
 #include "sdepth/layers/sparse.hpp"
@@ -65,9 +66,11 @@ constexpr verdict check_plan(const x_mod_plan& p) {
     return require(sparse.value() % den == 0, rule::stride_gives_whole_layers, sparse.value(), den);
 }
 
-/// The blocks of a plan that `check_plan` accepts. H = active - prefix is filled with blocks of A + 1; what is left
-/// becomes a shorter block in front (24 = 4 + 4 x 5 at A = 4: one block of A = 3, four of A = 4).
+/// The blocks of a plan. H = active - prefix is filled with blocks of A + 1; what is left
+/// becomes a shorter block in front (24 = 4 + 4 x 5 at A = 4: one block of A = 3, four of A = 4). For a plan that
+/// breaks a rule it throws `error`, and is no constant.
 constexpr x_mod_blocks blocks_of(const x_mod_plan& p) {
+    if (!check_plan(p).ok()) throw error("sdepth: blocks_of: no such plan: see check_plan(plan) for the broken rule");
     const long long den = p.stride.den;
     const long long rest_of = (p.active - p.prefix) * den;  // in units of 1/den layers
     const long long block = p.stride.num + den;

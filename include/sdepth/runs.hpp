@@ -145,6 +145,9 @@ struct runs_of {
     static constexpr const auto& runs = walked.items;
     /// Items of the formula, every repetition and pass counted.
     static constexpr long long layers = walked.depth;
+
+    // Last, for clang 14 gives a class no members behind an assertion that fails.
+    static_assert(pattern<P>, "sdepth: only formulas have runs: write runs_of<decltype(formula)>");
 };
 template <class P>
 requires(!std::is_same_v<P, std::remove_cvref_t<P>>) struct runs_of<P> : runs_of<std::remove_cvref_t<P>> {

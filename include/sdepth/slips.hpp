@@ -58,25 +58,25 @@ template <class Type, detail::layer_member lacking>
 constexpr void not_a_layer() {
     if constexpr (lacking == detail::layer_member::layer_base) {
         static_assert(std::derived_from<Type, layer_base>,
-                      "sdepth: not a layer: derive the type named here from sdepth::layer_base");
+                      "sdepth: not a layer: derive the type named here publicly from sdepth::layer_base");
     } else {
         static_assert(std::derived_from<Type, layer_base>,
-                      "sdepth: not a layer: derive the type from layer_base and add the member named here");
+                      "sdepth: not a layer: derive the type publicly from layer_base and add the member named here");
     }
 }
 template <class Mixer>
 constexpr void mixer_alone() {
-    static_assert(std::is_base_of_v<layer_base, Mixer>,
+    static_assert(std::derived_from<Mixer, layer_base>,
                   "sdepth: a mixer alone is not a layer: write layer<Mixer, None>, as attention_only does");
 }
 template <class Ffn>
 constexpr void ffn_alone() {
-    static_assert(std::is_base_of_v<layer_base, Ffn>,
+    static_assert(std::derived_from<Ffn, layer_base>,
                   "sdepth: a feed-forward part alone is not a layer: write layer<None, Ffn>, as ffn_only does");
 }
 template <class Part>
 constexpr void none_alone() {
-    static_assert(std::is_base_of_v<layer_base, Part>,
+    static_assert(std::derived_from<Part, layer_base>,
                   "sdepth: None is the empty part of layer<Mixer, Ffn>, not a layer: leave the term out");
 }
 template <class Count>
@@ -113,7 +113,7 @@ constexpr void layer_wraps_no_other() {
 }
 template <class... Arguments>
 constexpr void sparse_wraps_one_layer() {
-    static_assert(sizeof...(Arguments) == 1 && (std::is_base_of_v<layer_base, Arguments> && ...),
+    static_assert(sizeof...(Arguments) == 1 && (std::derived_from<Arguments, layer_base> && ...),
                   "sdepth: sparse wraps one layer: write sparse<4>(a) + sparse<4>(b), or sparse<4>(a) * 2_c");
 }
 
@@ -214,31 +214,56 @@ constexpr broken_formula operator*(Constant<T, N>, X) {
 
 // The operators that formulas do not have. Hana has - / % && || of a constant and anything.
 // clang-format off
-template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator-(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator/(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator%(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator|(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator^(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator<<(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator>>(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator&&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::about_formulas<A, B> constexpr broken_formula operator||(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator+=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator*=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator-=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator/=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <class A, class B> requires detail::with_formula<A, B> constexpr broken_formula operator%=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator-(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator/(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator%(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator&&(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator&&(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator||(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
-template <pattern P, template <class T, T> class Constant, class T, T N> constexpr broken_formula operator||(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <class A, class B> requires detail::about_formulas<A, B>
+constexpr broken_formula operator-(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B>
+constexpr broken_formula operator/(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B>
+constexpr broken_formula operator%(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator|(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator^(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator<<(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator>>(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B>
+constexpr broken_formula operator&&(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::about_formulas<A, B>
+constexpr broken_formula operator||(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator+=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator*=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator-=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator/=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <class A, class B> requires detail::with_formula<A, B>
+constexpr broken_formula operator%=(const A&, const B&) { return detail::no_such_operator<A, B>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator-(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator-(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator/(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator/(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator%(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator%(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator&&(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator&&(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator||(P, Constant<T, N>) { return detail::no_such_operator<P>(); }
+template <pattern P, template <class T, T> class Constant, class T, T N>
+constexpr broken_formula operator||(Constant<T, N>, P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator-(P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator+(P) { return detail::no_such_operator<P>(); }
 template <pattern P> constexpr broken_formula operator~(P) { return detail::no_such_operator<P>(); }

@@ -9,8 +9,10 @@
 
 namespace sdepth::inline v0 {
 
-/// Tokens of one optimiser step: exact, over all micro-batches and devices.
+/// Tokens of one optimiser step: exact, over all micro-batches and devices. For a run that breaks a rule it throws
+/// `error`, and is no constant.
 constexpr long long batch_tokens(const Run& r) {
+    if (!check_run(r).ok()) throw error("sdepth: batch_tokens: no such run: see check_run(run) for the broken rule");
     return (count(r.seq) * count(r.batch) * count(r.accumulate) * count(r.ranks)).value();
 }
 

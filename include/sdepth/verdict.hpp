@@ -16,6 +16,7 @@ enum class rule {
     tensor_rows_fit,            ///< a layer of more tensors than `tensor_rows` holds
     tensor_has_elements,        ///< a tensor row without rows or copies, or with negative columns
     tensor_names_differ,        ///< two tensors of a layer with one name, or one without a name
+    layer_members_agree,        ///< a layer without a name, or one of matrices that is neither mixer nor feed-forward
     layer_within_range,         ///< a number of a tensor row, of `mixing_work` or of `state_size` that means nothing
     repeat_of_nothing,          ///< a repeat or loop of less than one
     too_many_runs,              ///< the formula unrolls to more runs than can be walked
@@ -124,6 +125,9 @@ enum class policy_name {
 enum class layer_number {
     tensor_role,
     tensor_scope,
+    tensor_group,
+    tensor_split,
+    tensor_start,
     tensor_active,
     per_pair,
     per_row,

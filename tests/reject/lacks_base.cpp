@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A layer of one's own with every member, derived from the base of formulas.
-// expect: sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it
+// expect: sdepth: not a layer: this type needs the member or public base named here: see layer.hpp
 // expect: Pool
 // expect: layer_member::layer_base
 // numbers: lacks_member 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A layer of one's own that lacks `state`; the error names type and member.
-// expect: sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it
+// expect: sdepth: not a layer: this type needs the member or public base named here: see layer.hpp
 // expect: Pool
 // expect: layer_member::state
 // numbers: lacks_member 2

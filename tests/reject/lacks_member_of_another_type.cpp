@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A function where a layer has data: as a bool it would be true whatever it returns.
-// expect: sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it
+// expect: sdepth: not a layer: this type needs the member or public base named here: see layer.hpp
 // expect: Pool
 // expect: layer_member::has_ffn
 // numbers: lacks_member 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The same inside `sparse`: the error names the inner type.
-// expect: sdepth: not a layer: this type needs the member or base named here, as layer.hpp has it
+// expect: sdepth: not a layer: this type needs the member or public base named here: see layer.hpp
 // expect: lacks_member<?.*Pool
 // expect: layer_member::check
 // numbers: lacks_member 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A type without any member of a layer, repeated.
-// expect: sdepth: not a layer: derive the type from layer_base and add the member named here
+// expect: sdepth: not a layer: derive the type publicly from layer_base and add the member named here
 // expect: not_a_layer.*\bX\b
 #include "formula.hpp"
 

@@ -290,6 +290,56 @@ struct OwnRule : Dense {
     static constexpr verdict check(const Dims&) { return {static_cast<rule>(999), 0, 3, 4}; }
 };
 static_assert(breaks(check<second<OwnRule>>(small), rule::layer_own, 2, 999));
+// So is one that is about no layer, or that layers are not asked for.
+static_assert(breaks(detail::own_verdict({rule::run_tokens_fit, 0, 3, 4}), rule::layer_own, 0,
+                     static_cast<long long>(rule::run_tokens_fit)));
+static_assert(detail::own_verdict({rule::tensor_rows_fit}).broken == rule::layer_own);
+static_assert(breaks(detail::own_verdict({rule::parts_fit, 0, 1}), rule::parts_fit, 0, 1));
+static_assert(breaks(detail::own_verdict({rule::channels_divide_heads, 0, 5, 2}), rule::channels_divide_heads, 0, 5,
+                     2));
+
+// Each choice of a tensor's row is one of its enumerators.
+constexpr verdict chosen(tensor_row row) {
+    tensor_rows rows;
+    rows.add(row);
+    return detail::check_numbers(rows, {}, {});
+}
+constexpr bool not_chosen(tensor_row row, layer_number number, long long value) {
+    return breaks(chosen(row), rule::layer_within_range, 0, static_cast<long long>(number), value);
+}
+static_assert(chosen({.name = "row",
+                      .use = role::bias,
+                      .start = {.kind = init_kind::log_step},
+                      .scope = row_scope::none,
+                      .group = update_group::adamw,
+                      .split = sharding::by_expert})
+                  .ok());
+static_assert(not_chosen({.name = "row", .use = static_cast<role>(role_count)}, layer_number::tensor_role, role_count));
+static_assert(not_chosen({.name = "row", .scope = static_cast<row_scope>(-1)}, layer_number::tensor_scope, -1));
+static_assert(not_chosen({.name = "row", .group = static_cast<update_group>(2)}, layer_number::tensor_group, 2));
+static_assert(not_chosen({.name = "row", .split = static_cast<sharding>(2)}, layer_number::tensor_split, 2));
+static_assert(not_chosen({.name = "row", .start = {.kind = static_cast<init_kind>(9)}}, layer_number::tensor_start, 9));
+
+// A name, and a part that a matrix belongs to.
+struct Nameless : Dense {
+    static constexpr std::string_view name = "";
+};
+struct Neither : Dense {
+    static constexpr bool has_mixer = false;
+    static constexpr bool has_ffn = false;
+};
+struct Scaled : Neither {  // without a matrix, it needs neither
+    static constexpr tensor_rows tensors(const Dims& d) {
+        tensor_rows rows;
+        rows.add(vector("scale", role::scale, d.width, {}));
+        return rows;
+    }
+};
+static_assert(breaks(check<second<Nameless>>(small), rule::layer_members_agree, 2,
+                     static_cast<long long>(detail::layer_member::name)));
+static_assert(breaks(check<second<Neither>>(small), rule::layer_members_agree, 2,
+                     static_cast<long long>(detail::layer_member::has_mixer)));
+static_assert(check<second<Scaled>>(small).ok());
 
 // A width that a layer states counts under sparse depth too.
 struct Narrow : Dense {
