@@ -82,7 +82,7 @@ $all && sets+=(lint fuzz interop)
 step "packages" scripts/packages.sh "${sets[@]}" || finish
 if $all; then
     step "interop packages" scripts/interop_venv.sh
-    preset host
+    preset host-tests
     step "lint" scripts/lint.sh
     preset host-asan -LE compile  # sanitizers change nothing about what compiles
     if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh 20; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Fuzzes every reader of foreign files: run.sh [SECONDS for each target, by default 60]. Needs clang with libFuzzer
+# Fuzzes every reader of foreign files, all at once: run.sh [SECONDS, by default 60]. Needs clang with libFuzzer
 # (Debian: clang, libclang-rt-14-dev) and PCRE2. Inputs that were found stay in build/fuzz and are the start of the next
 # run; a crash leaves its input there too and ends with status 1.
 set -euo pipefail
@@ -25,16 +25,27 @@ seed tokenizer ranks 'rAA== 0\nAQ== 1\n'
 seed tokenizer word 'wabaabbabab'
 seed tokenizer text "tIt's  \303\251 11!\n"
 
+# fuzz TARGET: builds it and runs it.
+fuzz() {
+    local target=$1 libraries=() dictionary=(-dict=tests/fuzz/json.dict)
+    if [ "$target" = tokenizer ]; then libraries=(-lpcre2-8) dictionary=(); fi
+    clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined "tests/fuzz/$target.cpp" -o "$build/$target" \
+        "${libraries[@]}" || return
+    "$build/$target" "$build/corpus/$target" "${dictionary[@]}" -max_total_time="$seconds" -timeout=10 -max_len=4096 \
+        -print_final_stats=1 -artifact_prefix="$build/crash-$target-"
+}
+
+targets=(safetensors token_file tokenizer)
+running=()
+for target in "${targets[@]}"; do
+    fuzz "$target" >"$build/$target.log" 2>&1 &
+    running+=($!)
+done
 failed=0
-for target in safetensors token_file tokenizer; do
-    libraries=()
-    [ "$target" = tokenizer ] && libraries=(-lpcre2-8)
-    clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined "tests/fuzz/$target.cpp" -o "$build/$target" "${libraries[@]}"
-    dictionary=()
-    [ "$target" = tokenizer ] || dictionary=(-dict=tests/fuzz/json.dict)
+for i in "${!targets[@]}"; do
+    target=${targets[i]}
     echo "== $target: $seconds s"
-    if "$build/$target" "$build/corpus/$target" "${dictionary[@]}" -max_total_time="$seconds" -timeout=10 -max_len=4096 \
-        -print_final_stats=1 -artifact_prefix="$build/crash-$target-" >"$build/$target.log" 2>&1; then
+    if wait "${running[i]}"; then
         grep -E 'number_of_executed_units|DONE' "$build/$target.log"
     else
         tail -n 60 "$build/$target.log"
