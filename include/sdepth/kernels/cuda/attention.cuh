@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attention on the GPU: picks the kernel for the head size and the architecture. Kernels live beside this file. Rank 5.
+// Attention on the GPU: picks the kernel for the head size and the architecture. Kernels live beside this file; they
+// follow FlashAttention-2 (arXiv 2307.08691) and, for Hopper, FlashAttention-3 (arXiv 2407.08608). Rank 5.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -55,7 +56,8 @@ backward_scratch attention_backward_sums(const AttentionBackwardArgs<__nv_bfloat
 
 }  // namespace detail
 
-/// o and lse of AttentionArgs on one stream; needs no scratch. Head sizes 64 and 128.
+/// o and lse of AttentionArgs, which has the shapes, on one stream; needs no scratch. Throws sdepth::error where
+/// head_dim is not 64 or 128, heads no multiple of kv_heads, there are no rows, or visibility is given in two ways.
 template <class Arch>
 void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
     detail::check_sizes(a, "attention_forward");
@@ -75,7 +77,7 @@ void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t strea
     }
 }
 
-/// Bytes of scratch for attention_backward.
+/// Bytes of scratch for attention_backward: above all grad_q in fp32.
 template <class Arch>
 constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     return detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
@@ -85,7 +87,7 @@ constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat
 }
 
 /// All gradients of AttentionBackwardArgs on one stream, bit for bit the same each time. `scratch`: 256-byte aligned,
-/// any content.
+/// any content. Throws like attention_forward.
 template <class Arch>
 void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
     detail::check_sizes(g.forward, "attention_backward");

@@ -41,7 +41,7 @@ constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, voi
     return static_cast<std::size_t>(take.bytes());
 }
 
-/// Prepares. One block of threads: one query block, four heads.
+/// Step 1 of the backward kernels: prepares. One block of threads: one query block, four heads.
 template <class Tile>
 __global__ void __launch_bounds__(256)
     attention_prepare_kernel(const attention_view a, const __nv_bfloat16* o, const __nv_bfloat16* grad_o,
@@ -115,7 +115,7 @@ __device__ inline void rounded_sums(uint4 (&own)[2], const float* sums, int row,
     }
 }
 
-/// Finishes. One block of 128 threads: 64 rows and half the columns of a query block of one head.
+/// Their last step: finishes. One block of 128 threads: 64 rows and half the columns of a query block of one head.
 template <class Tile>
 __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_view a, const backward_scratch scratch,
                                                                __nv_bfloat16* grad_q, int row_stride) {

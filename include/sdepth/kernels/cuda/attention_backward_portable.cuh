@@ -20,8 +20,10 @@
 //  4. S^T = k q^T, P = exp2(c S - lse) to shared      4. grad_q of step t - 1, a piece each
 //  5. grad_v += P^T grad_o (P from registers)         5. dP^T = v grad_o^T, dS = P (dP - D), which replaces P
 //
-//     Warps w and w + 4 have the same 32 keys and hand P over among themselves.
+//     Warps w and w + 4 have the same 32 keys and hand P over among themselves, at head size 64 all together.
 //  6. Warp 3, as all have added to grad_q of step t - 1, passes the turn there and waits for that of step t.
+//     Warps meet at mbarriers only, and every thread arrives itself: compute-sanitizer's race checker loses its way
+//     among several named barriers.
 //  7. After the last query block: scale grad_k, store both.
 //  8. Finish: grad_q in bf16.
 #pragma once
@@ -47,8 +49,7 @@ struct portable_backward_tile {
     static constexpr int dim = head_dim, key_block = 128, query_block = dim == 64 ? 128 : 64, threads = 256;
     static constexpr int q_bytes = query_block * dim * 2, kv_bytes = key_block * dim * 2;
     static constexpr int sum_count = query_block * dim;  // of grad_q, one block
-    // Who writes P waits for its reader: warps that drift apart lose more there, at twice as many queries a step.
-    static constexpr bool writer_waits = dim == 64;
+    static constexpr int handover = dim == 64 ? 4 : 1;   // P goes from so many warps to as many
 
     /// Where sums of rows 16 row .. + 15, columns 8 column .. + 7 lie: as a thread's four registers, in the order of
     /// register and lane.
@@ -86,6 +87,8 @@ struct portable_backward_tile {
         step_info step[8];
         item_info item;
         walk_info walk;
+        // One phase a step. Met: all warps; own: q of the last step is free; added: so are its sums, for warp 3.
+        mbarrier met, own, added, p_written[4 / handover];
     };
 };
 
@@ -136,9 +139,6 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                                        const __nv_bfloat16* v, int q_stride, int kv_stride, const __nv_bfloat16* grad_o,
                                        const backward_scratch scratch, __nv_bfloat16* grad_k, __nv_bfloat16* grad_v) {
     constexpr int D = Tile::dim, BM = Tile::query_block, BN = Tile::key_block, J = BM / 8;
-    // Barriers; the last is one for each pair of warps. Barrier 0 is left to __syncthreads, at which all threads wait
-    // in one place: the race checker counts on that.
-    constexpr int all = 1, own = 2, added = 3, added_high = 4, p_written = 5;
     extern __shared__ __align__(1024) unsigned char raw[];
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -148,6 +148,8 @@ __global__ void __launch_bounds__(Tile::threads, 1)
         sm.item.live_queries = a.queries.of(b), sm.item.live_keys = a.keys.of(b);
         sm.item.group_size = a.heads / a.kv_heads;
         sm.walk.top = scratch.query_blocks, sm.walk.todo = 0;
+        sm.met.init(256), sm.own.init(128), sm.added.init(256 - 32);
+        for (mbarrier& written : sm.p_written) written.init(32 * Tile::handover);
     }
     __syncthreads();
     const auto at_kv = [&] {
@@ -251,21 +253,22 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                static_cast<std::uint32_t>(j / 8 * 128 + (16 * h + 8 * r) * 2 * BM);
     };
 
-    if (warp < 4) {
-        for (;; ++t) {
-            wait_copies<0>();
-            named_sync(all, 256);
-            const bool more = sm.step[t % 8].slot >= 0;
+    // P of this step in warps 0 to 3, dS of the last in warps 4 to 7; one name, so that no registers hold both.
+    std::uint32_t w[2][J / 2][4];
+    for (;; ++t) {
+        wait_copies<0>();
+        sm.met.arrive(), sm.met.wait_portable(t % 2);
+        const bool more = sm.step[t % 8].slot >= 0;
+        if (this_thread() < 128) {
             if (more) copy_grad_o(t + 1);
             commit_copies();
             // 3.
             if (t > 0) add_grad_q<Tile>(scratch, sm, t - 1);
             if (!more) break;
-            if (!Tile::writer_waits && this_thread() / 32 != 3) named_arrive(added, 128);
+            if (this_thread() / 32 != 3) sm.added.arrive();
             if (this_thread() < 32) find(t + 2);
             // 4. P, to shared memory in fp16, which is nearer than bf16.
             float s[2][J][4];
-            std::uint32_t p[2][J / 2][4];
             product_of_rows<D, 2, J>(s, own_rows(sm.k),
                                      shared_address(sm.q[t % 2]) + portable_tile<D>::across(this_thread() % 32));
             if (!sm.step[t % 8].full) {
@@ -292,50 +295,38 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                 for (int i = 0; i < 4; ++i) {
                     float* const x = &s[i / 2][j][i % 2 * 2];
                     x[0] = exp2_fast(x[0] * c - lse.x), x[1] = exp2_fast(x[1] * c - lse.y);
-                    p[i / 2][j / 2][j % 2 * 2 + i % 2] = pack_bf16(x[0], x[1]);
+                    w[i / 2][j / 2][j % 2 * 2 + i % 2] = pack_bf16(x[0], x[1]);
                     store_shared(ds_place(to, i / 2, i % 2, j), pack_half(x[0], x[1]));
                 }
             }
-            if (Tile::writer_waits) {
-                named_sync(p_written + this_thread() / 32, 64);  // so warps 4 to 7 have added, too
-                if (this_thread() / 32 != 3) named_arrive(added, 128);
-            } else {
-                named_arrive(p_written + this_thread() / 32, 64);
-            }
+            sm.p_written[this_thread() / (32 * Tile::handover)].arrive();
             // 6.
             if (this_thread() / 32 == 3) {
-                named_sync(added, 128);
-                if (!Tile::writer_waits) named_sync(added_high, 160);
+                sm.added.wait_portable(t % 2);
                 const int* const place = scratch.turns + sm.step[t % 8].slot;
                 int turn = load_relaxed(place);
                 pass(t - 1);
                 while (turn != sm.step[t % 8].order) turn = load_acquire(place);
             }
             // 5.
-            add_weighted_rows<D>(sum, p, shared_address(sm.grad_o[t % 2]) + portable_tile<D>::down(this_thread() % 32));
-        }
-    } else {
-        std::uint32_t ds[2][J / 2][4];
-        for (;; ++t) {
-            wait_copies<0>();
-            named_sync(all, 256);
+            add_weighted_rows<D>(sum, w, shared_address(sm.grad_o[t % 2]) + portable_tile<D>::down(this_thread() % 32));
+        } else {
             // 3.
             if (t > 0)
-                add_weighted_rows<D>(sum, ds,
+                add_weighted_rows<D>(sum, w,
                                      shared_address(sm.q[(t - 1) % 2]) + portable_tile<D>::down(this_thread() % 32));
-            named_sync(own, 128);  // all are done with q of step t - 1
-            const bool more = sm.step[t % 8].slot >= 0;
+            sm.own.arrive(), sm.own.wait_portable(t % 2);  // all are done with q of step t - 1
             if (more) copy_q(t + 1);
             commit_copies();
             // 4.
             if (t > 0) add_grad_q<Tile>(scratch, sm, t - 1);
             if (!more) break;
-            if (!Tile::writer_waits) named_arrive(added_high, 160);
+            sm.added.arrive();
             // 5. dS.
             float dp[2][J][4];
             product_of_rows<D, 2, J>(dp, own_rows(sm.v),
                                      shared_address(sm.grad_o[t % 2]) + portable_tile<D>::across(this_thread() % 32));
-            named_sync(p_written + this_thread() / 32 % 4, 64);
+            sm.p_written[this_thread() % 128 / (32 * Tile::handover)].wait_portable(t % 2);
             const std::uint32_t to = ds_lane();
             const float* const rows = sm.row_data[t % 2][1] + this_thread() % 4 * 2;
 #pragma unroll
@@ -345,9 +336,9 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                 for (int i = 0; i < 4; ++i) {
                     const float2 p = unpack_half(load_shared(ds_place(to, i / 2, i % 2, j)));
                     const float* const x = &dp[i / 2][j][i % 2 * 2];
-                    const std::uint32_t w = pack_bf16(p.x * (x[0] - drop.x), p.y * (x[1] - drop.y));
-                    ds[i / 2][j / 2][j % 2 * 2 + i % 2] = w;
-                    store_shared(ds_place(to, i / 2, i % 2, j), w);
+                    const std::uint32_t y = pack_bf16(p.x * (x[0] - drop.x), p.y * (x[1] - drop.y));
+                    w[i / 2][j / 2][j % 2 * 2 + i % 2] = y;
+                    store_shared(ds_place(to, i / 2, i % 2, j), y);
                 }
             }
         }

@@ -389,7 +389,8 @@ inline void check_sizes(const DepthAttentionArgs<__nv_bfloat16>& a) {
 
 }  // namespace detail
 
-/// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work.
+/// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work. Throws sdepth::error on
+/// sizes without a kernel: head sizes other than 64 and 128, groups of more than 16 heads.
 inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
     detail::check_sizes(a);
     if (a.used == 0) return;
@@ -402,7 +403,7 @@ inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, 
     });
 }
 
-/// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs.
+/// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs. Throws like depth_attention_forward.
 inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
     const DepthAttentionArgs<__nv_bfloat16>& a = g.forward;
     detail::check_sizes(a);

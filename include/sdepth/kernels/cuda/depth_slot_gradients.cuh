@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(256)
         }
 }
 
-/// Slots' gradients on one stream; see DepthSlotGradientArgs. Head sizes 64 and 128.
+/// Slots' gradients on one stream; see DepthSlotGradientArgs. Throws sdepth::error where head_dim is not 64 or 128 or
+/// there are too many readers.
 inline void depth_slot_gradients(const DepthSlotGradientArgs<__nv_bfloat16>& g, cudaStream_t stream) {
     if (g.readers < 0 || g.readers > g.most_readers)
         throw error("depth_slot_gradients: more layers read a slot than most_readers; raise it or bound the slots");

@@ -41,6 +41,18 @@ struct mbarrier {
             "r"(parity)
             : "memory");
     }
+    /// The same with sm_80 instructions: asks again at once.
+    __device__ void wait_portable(std::uint32_t parity) {
+        asm volatile(
+            "{\n"
+            ".reg .pred done;\n"
+            "again:\n"
+            "mbarrier.test_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+            "@!done bra again;\n"
+            "}" ::"r"(shared_address(this)),
+            "r"(parity)
+            : "memory");
+    }
 };
 
 /// Makes freshly initialised barriers visible to the copy engine.
