@@ -35,9 +35,6 @@ struct attention_outputs {
 
 attention_inputs draw_attention(const attention_case& c, std::uint64_t seed);
 
-/// By the host operations in fp64.
-attention_outputs attention_on_host(const attention_inputs& in);
-
 /// By the kernels for Hopper or the portable ones, outputs full of NaN beforehand.
 attention_outputs attention_on_device(const attention_inputs& in, bool portable);
 

@@ -75,16 +75,6 @@ inline error_size compare(const std::vector<double>& got, const std::vector<doub
     return {std::sqrt(square / (norm + 1e-6 * static_cast<double>(want.size()))), worst / most};
 }
 
-// bf16 keeps 8 bits: rounding costs up to 2^-9 of a number, 1.1e-3 of the rms on average. o sees it twice (P and the
-// store), gradients three to four times; the largest error is that of one store plus some deviations of the sums.
-inline void check_close(const char* what, const std::vector<double>& got, const std::vector<double>& want, double rms,
-                        double max) {
-    const error_size e = compare(got, want);
-    INFO(what << ": rms " << e.rms << ", largest " << e.max);
-    CHECK(e.rms <= rms);
-    CHECK(e.max <= max);
-}
-
 /// How a number may differ from the oracle's, by what happened to it. Every bound follows from the storage type.
 struct roundings {
     double unit;       ///< relative error of one rounding: 2^-8 for bfloat16 (8 bits), 2^-24 for fp32
