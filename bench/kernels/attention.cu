@@ -103,4 +103,5 @@ int main(int argc, char** argv) {
     run<portable>("attention_portable", 1, 32768, 16, 8, 128);
     run<portable>("attention_portable", 1, 32768, 16, 8, 64);
     run<portable>("attention_portable", 8, 4096, 16, 8, 128);
+    run<portable>("attention_portable", 8, 4096, 16, 8, 64);
 }
