@@ -179,6 +179,7 @@ void optimiser() {
                                       .count = static_cast<long long>(n / 16),
                                       .stride = static_cast<long long>(n / 16),
                                       .grad_stride = static_cast<long long>(n / 16),
+                                      .second_stride = static_cast<long long>(n / 16),
                                       .scalars = scalars.data(),
                                       .master = master.data(),
                                       .weight = weight.data(),

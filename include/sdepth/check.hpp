@@ -255,13 +255,16 @@ constexpr verdict check_run(const Run& r) {
         return require(least <= value && value <= largest_run_size, rule::run_within_range,
                        static_cast<long long>(name), value);
     };
-    const auto replay = static_cast<long long>(r.replay);
+    const auto one_of = [](run_size name, long long value, auto last) {
+        return require(0 <= value && value <= static_cast<long long>(last), rule::run_within_range,
+                       static_cast<long long>(name), value);
+    };
     const verdict sizes = detail::first_broken(
         from(1, run_size::seq, r.seq), from(1, run_size::batch, r.batch), from(1, run_size::accumulate, r.accumulate),
         from(0, run_size::document, r.document), from(1, run_size::max_documents, r.max_documents),
         from(1, run_size::ranks, r.ranks), from(0, run_size::context, r.context),
-        require(0 <= replay && replay <= static_cast<long long>(recompute::full), rule::run_within_range,
-                static_cast<long long>(run_size::replay), replay));
+        one_of(run_size::replay, static_cast<long long>(r.replay), recompute::full),
+        one_of(run_size::moments, static_cast<long long>(r.moments), optimiser::muon));
     if (!sizes.ok()) return sizes;
     const count tokens = count(r.batch) * count(r.seq);
     const count step = tokens * count(r.accumulate) * count(r.ranks);

@@ -42,6 +42,11 @@ inline std::vector<std::uint64_t> file_shape(const tensor_row& row) {
 
 inline constexpr std::string_view moment_prefixes[] = {"optimizer.first.", "optimizer.second."};
 
+// Whether a training file has this moment of a tensor: Muon keeps no second one of its matrices.
+inline bool file_has_moment(optimiser kind, const tensor_row& tensor, int moment) {
+    return tensor.trained && (moment == 0 || kind == optimiser::adamw || tensor.group != update_group::muon);
+}
+
 // Shortest text that reads back as the same number.
 inline std::string exact(double x) {
     char text[64];
@@ -106,10 +111,12 @@ class checkpoint {
     explicit checkpoint(Pipeline& pipeline) : pipeline_(pipeline) {}
 
     /// Saves the model alone. A file that was there stays whole until the new one is complete.
-    void save_model(const std::filesystem::path& path) { save(path, metadata("model"), false); }
+    void save_model(const std::filesystem::path& path) { save(path, metadata("model"), contents{}); }
 
-    /// Saves model, optimiser and the run's place.
+    /// Saves model, optimiser and the run's place. Throws sdepth::error if the pipeline keeps too few moments for
+    /// `at.kind`.
     void save_training(const std::filesystem::path& path, const training_state& at) {
+        Pipeline::require_moments(at.kind);
         safetensors_metadata meta = metadata("training");
         meta["sdepth.step"] = std::to_string(at.step);
         meta["sdepth.steps"] = std::to_string(at.steps);
@@ -119,15 +126,16 @@ class checkpoint {
         meta["sdepth.optimiser"] = at.kind == optimiser::muon ? "muon" : "adamw";
         meta["sdepth.rate"] = detail::exact(at.rate);
         meta["sdepth.warmup"] = detail::exact(at.warmup);
-        save(path, meta, true);
+        save(path, meta, {true, at.kind});
     }
 
     /// Loads the tensors of a model or training file. Throws sdepth::error, having changed nothing, if the file is
     /// damaged, foreign, of another model, or has a tensor missing, too many or of another shape or type.
     void load_model(const std::filesystem::path& path) {
         const safetensors_reader file(path);
-        check(file, detail::metadata_text(file, "sdepth.kind") == "training");
-        load(file, false);
+        const bool training = detail::metadata_text(file, "sdepth.kind") == "training";
+        check(file, training ? contents{true, kind_of(file)} : contents{});
+        load(file, {});
     }
 
     /// Loads a training file whole.
@@ -143,13 +151,11 @@ class checkpoint {
                           .tokens = detail::metadata_number<std::uint64_t>(file, "sdepth.tokens"),
                           .rate = detail::metadata_number<double>(file, "sdepth.rate"),
                           .warmup = detail::metadata_number<double>(file, "sdepth.warmup")};
-        const std::string kind = detail::metadata_text(file, "sdepth.optimiser");
-        if (kind != "adamw" && kind != "muon") {
-            throw error(path.string() + ": names the optimiser \"" + kind + "\"; this program knows adamw and muon");
-        }
-        at.kind = kind == "muon" ? optimiser::muon : optimiser::adamw;
-        check(file, true);
-        load(file, true);
+        at.kind = kind_of(file);
+        Pipeline::require_moments(at.kind);
+        check(file, {true, at.kind});
+        pipeline_.reset_optimiser();  // the file may have fewer moments than there is memory for
+        load(file, {true, at.kind});
         return at;
     }
 
@@ -162,36 +168,49 @@ class checkpoint {
                 {"sdepth.contract", contract_text<M>()}};
     }
 
+    static optimiser kind_of(const safetensors_reader& file) {
+        const std::string kind = detail::metadata_text(file, "sdepth.optimiser");
+        if (kind == "adamw") return optimiser::adamw;
+        if (kind == "muon") return optimiser::muon;
+        throw error(file.path().string() + ": names the optimiser \"" + kind + "\"; this program knows adamw and muon");
+    }
+
+    // What a file holds beside the weights.
+    struct contents {
+        bool training = false;
+        optimiser kind = optimiser::adamw;
+    };
     // Every tensor of a file as f(name, tensor, region): region 0 the weights, 1 and 2 the moments.
     template <class F>
-    static void for_each_entry(bool training, F f) {
+    static void for_each_entry(const contents& has, F f) {
         for_each_file_tensor<M>([&](const file_tensor& t) { f(t.name, t, 0); });
-        if (!training) return;
+        if (!has.training) return;
         for (int moment = 0; moment < 2; ++moment) {
             for_each_file_tensor<M>([&](const file_tensor& t) {
-                if (t.row->tensor.trained) f(std::string(detail::moment_prefixes[moment]) + t.name, t, moment + 1);
+                if (detail::file_has_moment(has.kind, t.row->tensor, moment))
+                    f(std::string(detail::moment_prefixes[moment]) + t.name, t, moment + 1);
             });
         }
     }
 
-    void save(const std::filesystem::path& path, const safetensors_metadata& meta, bool training) {
+    void save(const std::filesystem::path& path, const safetensors_metadata& meta, const contents& has) {
         std::vector<safetensors_entry> entries;
-        for_each_entry(training, [&](const std::string& name, const file_tensor& t, int) {
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
             entries.push_back({.name = name, .dtype = "F32", .shape = detail::file_shape(t.row->tensor)});
         });
         safetensors_writer file(path, std::move(entries), meta);
         std::vector<float> values;
-        for_each_entry(training, [&](const std::string& name, const file_tensor& t, int region) {
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
             fetch(t, region, values);
             file.write(name, std::span<const float>(values));
         });
         file.commit();
     }
 
-    void check(const safetensors_reader& file, bool training) const {
+    void check(const safetensors_reader& file, const contents& has) const {
         detail::check_digest<M>(file);
         std::size_t expected = 0;
-        for_each_entry(training, [&](const std::string& name, const file_tensor& t, int) {
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
             ++expected;
             const safetensors_entry* entry = file.find(name);
             const auto shape = detail::file_shape(t.row->tensor);
@@ -208,19 +227,26 @@ class checkpoint {
         }
     }
 
-    void load(const safetensors_reader& file, bool training) {
+    void load(const safetensors_reader& file, const contents& has) {
         std::vector<float> values;
-        for_each_entry(training, [&](const std::string& name, const file_tensor& t, int region) {
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
             values.resize(static_cast<std::size_t>(t.elements));
             file.read(name, detail::file_shape(t.row->tensor), std::span<float>(values));
             store(t, region, values);
         });
     }
 
+    // Of a tensor's first element in its region.
+    static long long offset_of(const file_tensor& t, int region) {
+        if (region < 2) return t.offset;
+        const moment_place second = second_moments<M>(Pipeline::run_sizes.moments, *t.row);
+        const long long from_first = t.offset - t.row->offset, layer = from_first / t.row->stride;
+        return second.offset + layer * second.stride + from_first % t.row->stride;
+    }
     void fetch(const file_tensor& t, int region, std::vector<float>& values) {
         const auto take = [&]<class T>(const T* from) {
             std::vector<T> stored(static_cast<std::size_t>(t.elements));
-            read(pipeline_.backend(), stored.data(), from + t.offset, t.elements);
+            read(pipeline_.backend(), stored.data(), from + offset_of(t, region), t.elements);
             values.assign(stored.begin(), stored.end());
         };
         const auto& memory = pipeline_.parameters();
@@ -229,7 +255,7 @@ class checkpoint {
     void store(const file_tensor& t, int region, const std::vector<float>& values) {
         const auto put = [&]<class T>(T* to) {
             const std::vector<T> stored(values.begin(), values.end());
-            write(pipeline_.backend(), to + t.offset, stored.data(), t.elements);
+            write(pipeline_.backend(), to + offset_of(t, region), stored.data(), t.elements);
         };
         const auto& memory = pipeline_.parameters();
         if (region == 0) return memory.store(pipeline_.backend(), t.offset, values);

@@ -30,6 +30,9 @@ enum class recompute {
     full        ///< everything inside a layer
 };
 
+/// Which rule the update follows.
+enum class optimiser { adamw, muon };
+
 /// One use of a model. It changes no weight: a model trained at one length loads at another. Sizes are from 1 (those
 /// that may be 0 from 0) to 2^30, and so are the tokens of a micro-batch; `check_run` says which is wrong.
 struct Run {
@@ -41,6 +44,8 @@ struct Run {
     long long ranks = 1;          ///< devices that share a step
     long long context = 0;        ///< tokens that a decoded sequence can reach; 0 = seq
     recompute replay = recompute::none;
+    optimiser moments = optimiser::adamw;  ///< whose moments memory is kept for: AdamW's two of every number serve Muon
+                                           ///< too; Muon's, one of its matrices and two of the rest, serve Muon alone
 
     friend constexpr bool operator==(const Run&, const Run&) = default;
 };

@@ -27,7 +27,38 @@ constexpr int logit_rows(const Run& r) {
 
 }  // namespace detail
 
-/// Numbers of every parameter: weight, gradient, two moments.
+/// Where the second moments of a tensor lie: first layer, and from one layer to the next.
+struct moment_place {
+    long long offset = -1;  ///< -1: it has none
+    long long stride = 0;
+};
+
+/// Second moments of a row of the tensor table, see Run::moments: for AdamW as the parameters lie, for Muon those of
+/// the tensors that it leaves to AdamW, one after the other.
+template <class M>
+constexpr moment_place second_moments(optimiser kept, const table_row& row) {
+    if (kept == optimiser::adamw) return {row.offset, row.stride};
+    long long at = 0;
+    for (const table_row& other : tensor_table<M>.rows) {
+        if (other.tensor.group == update_group::muon) continue;
+        const long long each = detail::padded(other.tensor.elements());
+        if (other.offset == row.offset) return {at, each};
+        at += other.layers * each;
+    }
+    return {};
+}
+/// How many there are, padding included.
+template <class M>
+constexpr long long second_moment_elements(optimiser kept) {
+    if (kept == optimiser::adamw) return tensor_table<M>.elements;
+    count all;
+    for (const table_row& row : tensor_table<M>.rows)
+        if (row.tensor.group != update_group::muon)
+            all += count(row.layers) * count(detail::padded(row.tensor.elements()));
+    return all.value();
+}
+
+/// Numbers of every parameter: weight, gradient, moments.
 template <class M, class B>
 struct parameter_memory {
     using weight_type = typename B::precision::weight;
@@ -39,15 +70,15 @@ struct parameter_memory {
     master_type* master = nullptr;   // what the optimiser changes; the same memory without copies
     typename B::precision::gradient* gradients = nullptr;
     typename B::precision::sum* first = nullptr;        // first moment, or momentum
-    typename B::precision::sum* second = nullptr;       // second moment
+    typename B::precision::sum* second = nullptr;       // second moment, see `second_moments`
     typename B::precision::activation* muon = nullptr;  // Muon's scratch
 
-    constexpr void carve(carver& take) {
+    constexpr void carve(carver& take, optimiser kept) {
         constexpr long long elements = tensor_table<M>.elements;
         carve_weights(take);
         take(gradients, elements);
         take(first, elements);
-        take(second, elements);
+        take(second, second_moment_elements<M>(kept));
         long long most = 0;
         for (const table_row& row : tensor_table<M>.rows) {
             if (row.tensor.group != update_group::muon) continue;

@@ -42,7 +42,7 @@ class pipeline {
         : backend_(backend), arena_(backend.allocate(static_cast<std::size_t>(memory_plan::peak_bytes))) {
         auto* base = static_cast<std::byte*>(arena_.data());
         carver parameters(base);
-        parameters_.carve(parameters);
+        parameters_.carve(parameters, R.moments);
         carver batch(base + memory_plan::parameter_bytes);
         batch_.carve(batch, R);
         carver slots(base + memory_plan::parameter_bytes + memory_plan::batch_bytes);
@@ -83,9 +83,16 @@ class pipeline {
         });
         reset_optimiser();
     }
+    /// Throws sdepth::error if Run::moments keeps none for all that this rule updates.
+    static void require_moments(optimiser kind) {
+        if (kind == optimiser::adamw && R.moments == optimiser::muon)
+            throw error(
+                "the run keeps the moments that Muon needs and no others: train with Muon, or set Run::moments "
+                "to optimiser::adamw");
+    }
     void reset_optimiser() {
         clear(backend_, parameters_.first, tensor_table<M>.elements);
-        clear(backend_, parameters_.second, tensor_table<M>.elements);
+        clear(backend_, parameters_.second, second_moment_elements<M>(R.moments));
     }
 
     /// Forward and backward of one micro-batch: adds to gradients and sums.
@@ -115,8 +122,9 @@ class pipeline {
 
     /// The weights follow the gradients of the micro-batches since the last call; gradients and sums then start from
     /// zero. If a gradient or the loss is not finite, no weight changes, then or in later steps, until `last_losses`
-    /// has said so. Nothing here waits for the backend.
+    /// has said so. Nothing here waits for the backend. Throws sdepth::error if Run::moments keeps too few moments.
     void advance(const update_settings& settings) {
+        require_moments(settings.kind);
         backend_.use_workspace(workspace_);
         if (fresh_) clear(backend_, parameters_.gradients, tensor_table<M>.elements);  // no micro-batch wrote them
         const update_inputs inputs{settings.rate, settings.step};
@@ -588,10 +596,12 @@ class pipeline {
                            .together = matrices < B::muon_together ? static_cast<int>(matrices) : B::muon_together});
             return;
         }
+        const moment_place second = second_moments<M>(R.moments, row);
         backend_.adamw({.layers = row.layers,
                         .count = elements,
                         .stride = row.stride,
                         .grad_stride = -row.stride,
+                        .second_stride = second.stride,
                         .beta1 = s.beta1,
                         .beta2 = s.beta2,
                         .epsilon = s.epsilon,
@@ -601,7 +611,7 @@ class pipeline {
                         .weight = parameters_.copy_at(row.offset),
                         .grad = grad,
                         .first = parameters_.first + row.offset,
-                        .second = parameters_.second + row.offset});
+                        .second = parameters_.second + second.offset});
     }
     void track_cuts(std::size_t r) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {

@@ -54,7 +54,7 @@ template <class M, class B, Run R>
 struct plan_of {
     static constexpr long long parameter_bytes = [] {
         carver count_only;
-        parameter_memory<M, B>{}.carve(count_only);
+        parameter_memory<M, B>{}.carve(count_only, R.moments);
         return count_only.bytes();
     }();
     static constexpr long long batch_bytes = [] {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sdepth/dims.hpp"
+
 namespace sdepth::inline v0 {
 
 /// One micro-batch in host memory; `documents` and `live` may be null (one document a sequence, no padding).
@@ -15,9 +17,6 @@ struct batch_view {
     std::uint64_t seed = 0;          ///< noisy routers: key of the noise,
     std::uint64_t first = 0;         ///< and number of the batch's first token in the run
 };
-
-/// Which rule the update follows.
-enum class optimiser { adamw, muon };
 
 /// One update of the weights.
 struct update_settings {

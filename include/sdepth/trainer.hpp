@@ -206,6 +206,7 @@ class trainer {
           held_out_(std::move(held_out)),
           settings_(settings),
           batches_(std::move(text), layout(settings), settings.seed) {
+        Pipeline::require_moments(settings.kind);
         check_vocabulary(batches_.text(), "training");
         check_vocabulary(held_out_, "held-out");
         at_ = training_state{.step = 0,

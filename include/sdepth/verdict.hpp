@@ -51,7 +51,7 @@ enum class rule {
 };
 
 /// Names a size of `Run`, in `rule::run_within_range`.
-enum class run_size { seq, batch, accumulate, document, max_documents, ranks, context, replay };
+enum class run_size { seq, batch, accumulate, document, max_documents, ranks, context, replay, moments };
 
 /// Names a size of `Dims` or of a policy, in `rule::size_not_positive` and `rule::size_too_large`.
 enum class size_name {

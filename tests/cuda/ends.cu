@@ -80,6 +80,7 @@ void adamw(const sdepth::AdamwArgs<exact>& a) {
                                 .count = a.count,
                                 .stride = a.stride,
                                 .grad_stride = a.grad_stride,
+                                .second_stride = a.second_stride,
                                 .beta1 = a.beta1,
                                 .beta2 = a.beta2,
                                 .epsilon = a.epsilon,
@@ -91,7 +92,7 @@ void adamw(const sdepth::AdamwArgs<exact>& a) {
     to.in(d.grad, a.grad + before, n);
     d.grad -= before;
     to.inout(d.first, a.first, n);
-    to.inout(d.second, a.second, n);
+    to.inout(d.second, a.second, (a.layers - 1) * a.second_stride + a.count);
     cuda::adamw(d, nullptr);
 }
 

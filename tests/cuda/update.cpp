@@ -28,10 +28,12 @@ void check_adamw(long long layers, long long n, long long stride, bool reversed,
     INFO("adamw " << layers << " x " << n << " every " << stride);
     sdepth::host<double> host(1);
     const auto all = static_cast<std::size_t>((layers - 1) * stride + n);
+    const long long dense = (n + 7) / 8 * 8;  // second moments lie one after the other
     const std::vector<double> grad = normal_fp32(all, random);
     struct state {
         std::vector<double> w, m, v;
-    } want{normal_fp32(all, random), normal_fp32(all, random), normal_fp32(all, random)};
+    } want{normal_fp32(all, random), normal_fp32(all, random),
+           normal_fp32(static_cast<std::size_t>((layers - 1) * dense + n), random)};
     for (double& v : want.v) v *= v, v = static_cast<double>(static_cast<float>(v));
     state got = want, again = want;
     const sdepth::update_scalars scalars{.rate = .01, .grad_scale = .5, .correct1 = 1.7, .correct2 = 2.5};
@@ -40,6 +42,7 @@ void check_adamw(long long layers, long long n, long long stride, bool reversed,
                 .count = n,
                 .stride = stride,
                 .grad_stride = reversed ? -stride : stride,
+                .second_stride = dense,
                 .decay = decay,
                 .scalars = &scalars,
                 .master = s.w.data(),

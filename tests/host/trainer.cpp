@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -89,6 +90,58 @@ TEST_CASE("a resumed run equals an uninterrupted one bit for bit") {
         CHECK(second.weights() == straight.weights());
         CHECK(straight.weights() != first.weights());
     }
+}
+
+TEST_CASE("memory for Muon's moments alone changes no bit and no file") {
+    constexpr Run muon_alone = [] {
+        Run r = pairs;
+        r.moments = optimiser::muon;
+        return r;
+    }();
+    using two = plan<XMoD, host<float>, pairs>;
+    using one = plan<XMoD, host<float>, muon_alone>;
+    constexpr long long of_muon = [] {
+        long long elements = 0;
+        for (const table_row& row : tensor_table<XMoD>.rows)
+            if (row.tensor.group == update_group::muon) elements += row.layers * detail::padded(row.tensor.elements());
+        return elements;
+    }();
+    // Less what the matrices had, and the room between layers that the rest leaves no more.
+    static_assert(two::parameter_bytes - one::parameter_bytes >= 4 * of_muon && of_muon > 4 * 1000);
+    static_assert(two::peak_bytes - one::peak_bytes == two::parameter_bytes - one::parameter_bytes);
+
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 40);
+    training_settings settings{.steps = 6, .sequences = 4, .kind = optimiser::muon, .rate = 3e-3, .seed = 5};
+    const auto bytes_of = [](const std::filesystem::path& path) {
+        std::ifstream file(path, std::ios::binary);
+        return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    };
+    settings.checkpoint = folder.path() / "two.safetensors";
+    training_of<XMoD> straight;
+    CHECK(straight.model.bytes() == static_cast<std::size_t>(two::peak_bytes));
+    trainer a(straight.model, whole, whole, settings);
+    a.start();
+    run_to_end(a, 4);
+
+    settings.checkpoint = folder.path() / "one.safetensors";
+    training_of<XMoD, muon_alone> less;
+    CHECK(less.model.bytes() == static_cast<std::size_t>(one::peak_bytes));
+    trainer b(less.model, whole, whole, settings);
+    b.start();
+    run_to_end(b, 4);
+    const std::string file = bytes_of(settings.checkpoint);
+    CHECK((file.size() > 10'000 && file == bytes_of(folder.path() / "two.safetensors")));
+
+    training_of<XMoD, muon_alone> again;
+    trainer c(again.model, whole, whole, settings);
+    c.resume(settings.checkpoint);
+    run_to_end(c, -1), run_to_end(a, -1);
+    CHECK(again.weights() == straight.weights());
+
+    settings.kind = optimiser::adamw;
+    CHECK(contains(message_of([&] { trainer(less.model, whole, whole, settings); }), "train with Muon"));
+    CHECK(contains(message_of([&] { less.model.advance({.kind = optimiser::adamw}); }), "train with Muon"));
 }
 
 TEST_CASE("the log of a stopped and resumed run has every step once") {

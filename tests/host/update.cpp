@@ -97,6 +97,7 @@ TEST_CASE("adamw: layers apart, gradients in reverse order", "[update]") {
                 .count = 5,
                 .stride = 16,
                 .grad_stride = -16,
+                .second_stride = 6,
                 .scalars = &scalars,
                 .master = w.data() + 1,
                 .grad = g.data() + 33,
@@ -108,6 +109,10 @@ TEST_CASE("adamw: layers apart, gradients in reverse order", "[update]") {
             want[1 + 16 * layer + i] -= .1 * gradient / (std::abs(gradient) + 1e-8);
         }
     CHECK(distance(w, want) <= tolerance<double>(1, 8));
+    std::vector<double> squares(40);
+    for (std::size_t layer = 0; layer < 3; ++layer)
+        for (std::size_t i = 0; i < 5; ++i) squares[1 + 6 * layer + i] = .05 * std::pow(g[33 - 16 * layer + i], 2);
+    CHECK(distance(v, squares) <= tolerance<double>(1, 8));
 }
 
 TEST_CASE("adamw follows its formula over steps", "[update]") {

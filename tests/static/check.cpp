@@ -250,6 +250,9 @@ static_assert(breaks(check_run({.seq = 64, .document = 65}), rule::document_with
 static_assert(breaks(check_run({.seq = 64, .replay = static_cast<recompute>(3)}), rule::run_within_range, 0,
                      static_cast<long long>(run_size::replay), 3));
 static_assert(check_run({.seq = 64, .replay = recompute::full}).ok());
+static_assert(breaks(check_run({.seq = 64, .moments = static_cast<optimiser>(2)}), rule::run_within_range, 0,
+                     static_cast<long long>(run_size::moments), 2));
+static_assert(check_run({.seq = 64, .moments = optimiser::muon}).ok());
 static_assert(check_run({.seq = 64, .document = 64}).ok() && check_run({.seq = 64, .context = 1 << 30}).ok());
 static_assert(check_run({.seq = 1 << 15, .batch = 1 << 15, .accumulate = 1 << 20, .ranks = 1 << 12}).ok());
 static_assert(breaks(check_run({.seq = 1 << 15, .batch = (1 << 15) + 1}), rule::run_tokens_fit, 0,

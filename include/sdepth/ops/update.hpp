@@ -65,13 +65,14 @@ struct AdamwArgs {
     long long layers = 1, count = 0;  // tensors, numbers of one
     long long stride = 0;             // numbers from one tensor to the next,
     long long grad_stride = 0;        // in the gradients too; negative where they lie in reverse order
+    long long second_stride = 0;      // and in v
     double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
     const update_scalars* scalars = nullptr;
     typename P::master* master = nullptr;        // w, first layer
     typename P::weight* weight = nullptr;        // its rounded copy, written as well; null where there is none
     const typename P::gradient* grad = nullptr;  // first layer
     typename P::sum* first = nullptr;            // m, placed as w
-    typename P::sum* second = nullptr;           // v, placed as w
+    typename P::sum* second = nullptr;           // v
 };
 
 /// Muon (Jordan et al. 2024; RMS match as Liu et al. 2025): momentum, Nesterov, Newton-Schulz orthogonalisation of each

@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(256) adamw_kernel(const AdamwArgs<P> a) {
     if (s.finite == 0) return;
     const long long i = (blockIdx.x * 256LL + threadIdx.x) * 8, left = a.count - i;
     if (left <= 0) return;
-    const long long at = blockIdx.y * a.stride + i, grad_at = blockIdx.y * a.grad_stride + i;
+    const long long at = blockIdx.y * a.stride + i, grad_at = blockIdx.y * a.grad_stride + i,
+                    second_at = blockIdx.y * a.second_stride + i;
     const auto beta1 = static_cast<float>(a.beta1), beta2 = static_cast<float>(a.beta2);
     const auto rest1 = static_cast<float>(1 - a.beta1), rest2 = static_cast<float>(1 - a.beta2);
     const auto epsilon = static_cast<float>(a.epsilon), decay = static_cast<float>(a.decay);
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(256) adamw_kernel(const AdamwArgs<P> a) {
     const auto correct1 = static_cast<float>(s.correct1), correct2 = static_cast<float>(s.correct2);
     const auto work = [&]<bool whole>(int n) {
         const auto grad = load_eight<whole>(a.grad + grad_at, n);
-        const auto first = load_eight<whole>(a.first + at, n), second = load_eight<whole>(a.second + at, n);
+        const auto first = load_eight<whole>(a.first + at, n), second = load_eight<whole>(a.second + second_at, n);
         const auto master = load_eight<whole>(a.master + at, n);
         float m[8], v[8], w[8];
 #pragma unroll
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(256) adamw_kernel(const AdamwArgs<P> a) {
             w[e] -= rate * (m[e] * correct1 / (sqrtf(v[e] * correct2) + epsilon) + decay * w[e]);
         }
         store_eight<whole>(a.first + at, m, n);
-        store_eight<whole>(a.second + at, v, n);
+        store_eight<whole>(a.second + second_at, v, n);
         store_eight<whole>(a.master + at, w, n);
         if (a.weight != nullptr) store_eight<whole>(a.weight + at, w, n);
     };

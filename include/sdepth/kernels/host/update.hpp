@@ -71,7 +71,7 @@ void adamw_layer(workers& team, const AdamwArgs<uniform_precision<T>>& a, long l
             const int n = static_cast<int>(std::min<long long>(strip, last - at));
             const T* grad = a.grad + layer * a.grad_stride + at;
             const long long place = layer * a.stride + at;
-            T *weight = a.master + place, *m = a.first + place, *v = a.second + place;
+            T *weight = a.master + place, *m = a.first + place, *v = a.second + layer * a.second_stride + at;
             for (int i = 0; i < n; ++i) m[i] = beta1 * m[i] + rest1 * (scale * grad[i]);
             for (int i = 0; i < n; ++i) v[i] = beta2 * v[i] + rest2 * (scale * grad[i]) * (scale * grad[i]);
             for (int i = 0; i < n; ++i) root[i] = std::sqrt(v[i] * correct2);
