@@ -437,6 +437,8 @@ class pipeline {
     template <class L, class F>
     void at_layer(pass_aim aim, std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule,
                   F f) {
+        static_assert(writes_all_matrices<L>(M::dims),
+                      "sdepth: `written_matrices` of the layer's passes and its tensors of Muon's group differ");
         const bool evaluating = aim == pass_aim::evaluation;
         layer_memory<L, B> memory;
         carver kept(keep), scratch(shared);
@@ -555,9 +557,9 @@ class pipeline {
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             if (M::runs[r].first != row.first_layer) continue;
             visit_type(typename M::kinds{}, M::runs[r].kind,
-                       [&]<class L>(std::type_identity<L>) { written = writes_matrices<L>(); });
+                       [&]<class L>(std::type_identity<L>) { written = writes_matrix<L>(row.tensor.name); });
         }
-        return written && row.tensor.group == update_group::muon;
+        return written;
     }
     void clear_gradients() {
         for (const table_row& row : tensor_table<M>.rows) {

@@ -2,7 +2,9 @@
 // Forward and backward of the attention mixer as backend operations, and the buffers that they need. Rank 5.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "sdepth/layers/attention.hpp"
 #include "sdepth/ops/attention.hpp"
@@ -28,7 +30,8 @@ struct mixer_pass;
 template <attention_policy P>
 struct mixer_pass<Attention<P>> {
     static constexpr bool has_norm = P.norm != qk_norm::none;
-    static constexpr bool one_product_a_matrix = true;  // see `writes_matrices`
+    static constexpr std::array<std::string_view, 4> written_matrices{
+        "self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.o_proj.weight"};
 
     /// Kept from forward to backward.
     template <class B>

@@ -3,6 +3,9 @@
 // layer pass (passes/layer.hpp), which knows whether the rows are chosen and gated. Rank 5.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "sdepth/layers/block.hpp"
 #include "sdepth/ops/norm.hpp"
 #include "sdepth/passes/attention.hpp"
@@ -21,7 +24,7 @@ namespace sdepth::inline v0 {
 /// The empty axis runs nothing and needs nothing.
 template <>
 struct mixer_pass<None> {
-    static constexpr bool one_product_a_matrix = true;
+    static constexpr std::array<std::string_view, 0> written_matrices{};
 
     template <class B>
     struct saved {
@@ -37,7 +40,7 @@ struct mixer_pass<None> {
 template <>
 struct ffn_pass<None> {
     static constexpr long long experts = 0;
-    static constexpr bool one_product_a_matrix = true;
+    static constexpr std::array<std::string_view, 0> written_matrices{};
 
     template <class B>
     struct saved {

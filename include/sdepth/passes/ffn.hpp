@@ -2,7 +2,9 @@
 // Forward and backward of the dense feed-forward parts as backend operations. Rank 5.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "sdepth/layers/ffn.hpp"
 #include "sdepth/ops/ffn.hpp"
@@ -51,7 +53,8 @@ LinearArgs<T> ffn_linear(const batch_rows& rows, long long inputs, long long out
 template <ffn_policy P>
 struct ffn_pass<SwiGLU<P>> {
     static constexpr long long experts = 0;
-    static constexpr bool one_product_a_matrix = true;  // see `writes_matrices`
+    static constexpr std::array<std::string_view, 3> written_matrices{"mlp.gate_proj.weight", "mlp.up_proj.weight",
+                                                                      "mlp.down_proj.weight"};
 
     template <class B>
     struct saved {
@@ -141,7 +144,7 @@ struct ffn_pass<SwiGLU<P>> {
 template <activation A, ffn_policy P>
 struct ffn_pass<MLP<A, P>> {
     static constexpr long long experts = 0;
-    static constexpr bool one_product_a_matrix = true;
+    static constexpr std::array<std::string_view, 2> written_matrices{"mlp.up_proj.weight", "mlp.down_proj.weight"};
 
     template <class B>
     struct saved {

@@ -3,6 +3,8 @@
 // A dense layer is the case that chooses every row and gates none. Rank 5.
 #pragma once
 
+#include <string_view>
+
 #include "sdepth/layers/sparse.hpp"
 #include "sdepth/ops/route.hpp"
 #include "sdepth/passes/block.hpp"
@@ -156,19 +158,41 @@ constexpr bool gathers_versions(long long times) {
     return layer_pass<L>::is_sparse && !layer_pass<L>::policy.detach && times > 1;
 }
 
-/// Whether the backward of a layer of kind L makes the gradient of each of its matrices by one product: the first of a
-/// step then writes it, and nobody has to clear it before.
+/// Whether the backward of a layer of kind L makes the gradient of each of its matrices by one product, as the passes
+/// of its parts say by a list `written_matrices`: the first of a step then writes it, and nobody has to clear it
+/// before.
 template <class L>
 constexpr bool writes_matrices() {
     using block = typename layer_pass<L>::block;
     if constexpr (requires {
-                      block::mixer_part::one_product_a_matrix;
-                      block::ffn_part::one_product_a_matrix;
+                      block::mixer_part::written_matrices;
+                      block::ffn_part::written_matrices;
                   }) {
-        return block::mixer_part::one_product_a_matrix && block::ffn_part::one_product_a_matrix;
+        return true;
     } else {
         return false;
     }
+}
+/// Whether this tensor of a layer of kind L is one of those matrices.
+template <class L>
+constexpr bool writes_matrix([[maybe_unused]] std::string_view name) {
+    if constexpr (writes_matrices<L>()) {
+        using block = typename layer_pass<L>::block;
+        for (const std::string_view of : block::mixer_part::written_matrices)
+            if (of == name) return true;
+        for (const std::string_view of : block::ffn_part::written_matrices)
+            if (of == name) return true;
+    }
+    return false;
+}
+/// Whether the lists leave out no matrix, and have nothing else: the matrices of a layer are Muon's tensors.
+template <class L>
+constexpr bool writes_all_matrices(const Dims& d) {
+    if (!writes_matrices<L>()) return true;
+    const tensor_rows rows = L::tensors(d);
+    for (int i = 0; i < rows.size; ++i)
+        if ((rows.items[i].group == update_group::muon) != writes_matrix<L>(rows.items[i].name)) return false;
+    return true;
 }
 
 /// Whether the token-choice bias clears before layer L, the sparse layer of that index if it is one: at anchors, and
