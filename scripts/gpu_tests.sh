@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Builds the GPU tests, runs them on this machine's GPU and again under each tool of compute-sanitizer:
 #   gpu_tests.sh         BUILD names a folder with the programs already built (default: configured and built in build/gpu)
-# Under the sanitizers only test cases tagged [small] run: a fixed list of small shapes. Ends with `N passed, N failed`.
+# Under the sanitizers only test cases tagged [small] run: a fixed list of small shapes, the tools of one program side by
+# side, for they keep one core each and little of the GPU. Ends with `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,17 +18,29 @@ if [[ -z ${BUILD:-} ]]; then
 fi
 
 passed=0 failed=0
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 check() {  # check NAME COMMAND...
     echo "== $1"
     if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "== $1: FAILED"; fi
+}
+finished() {  # finished PROCESS LOG: its output, and whether it succeeded
+    local status=0
+    wait "$1" || status=1
+    cat "$2"
+    return $status
 }
 for program in "$BUILD"/tests/cuda/sdepth_test_cuda_*; do
     [[ -x $program && ! -d $program ]] || continue
     name=$(basename "$program")
     check "$name" timeout 600 "$program"
+    declare -A started=()
     for tool in memcheck racecheck initcheck synccheck; do
-        check "$name under $tool" timeout 600 compute-sanitizer --tool "$tool" --num-cuda-barriers 65536 --error-exitcode 1 \
-            "$program" "[small]"
+        timeout 600 compute-sanitizer --tool "$tool" --error-exitcode 1 "$program" "[small]" >"$logs/$tool" 2>&1 &
+        started[$tool]=$!
+    done
+    for tool in memcheck racecheck initcheck synccheck; do
+        check "$name under $tool" finished "${started[$tool]}" "$logs/$tool"
     done
 done
 echo "$passed passed, $failed failed"

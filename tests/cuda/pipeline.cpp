@@ -22,7 +22,10 @@ constexpr small_model every_model[] = {small_model::dense, small_model::mod, sma
 
 small_result run_on_host(small_model which, const small_run& what) {
     sdepth::host<float> backend;
-    return run_small(which, backend, what);
+    return with_model(which, [&]<class M>() { return run_model<M>(backend, what); });
+}
+small_result run_on_cuda(small_model which, const small_run& what) {
+    return with_model(which, [&]<class M>() { return run_model_on_cuda<M>(what); });
 }
 
 std::string bytes_of(const std::filesystem::path& path) {
@@ -124,9 +127,12 @@ TEST_CASE("files of the host load on the GPU and the other way round", "[pipelin
 }
 
 TEST_CASE("a short run for the sanitizers", "[pipeline][small]") {
-    const small_result got = run_on_cuda(small_model::x_mod, {.steps = 3});  // the third is a replay
+    const small_run replayed{.steps = 3, .evaluations = 1, .marked = true};  // the third step is a replay
+    const small_result got = run_on_cuda(small_model::x_mod, replayed);
     REQUIRE(got.losses.size() == 3);
     for (const double loss : got.losses) CHECK(std::abs(loss - std::log(203)) < .5);
-    const small_run packed{.steps = 1, .documents = true};
+}
+TEST_CASE("a step with documents for the sanitizers", "[pipeline][small]") {
+    const small_run packed{.steps = 1, .documents = true, .evaluations = 1, .marked = true};
     CHECK(std::isfinite(run_on_cuda(small_model::x_mod, packed).losses.front()));
 }

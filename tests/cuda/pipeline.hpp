@@ -49,6 +49,8 @@ struct small_run {
     sdepth::optimiser kind = sdepth::optimiser::adamw;
     sdepth::recompute replay = sdepth::recompute::none;
     std::filesystem::path load{}, save{};  // training files; empty: none
+    int evaluations = 3;                   // under each rule; the third is a replay
+    bool marked = false;                   // x_mod on the GPU only: see marked_cuda
 };
 
 /// What it shows.
@@ -129,7 +131,7 @@ small_result run_small(B& backend, const small_run& what) {
     const auto targets = static_cast<double>(held_out.totals().targets);
     const auto evaluated = [&](selection_rule rule) {
         double loss = 0;
-        for (int again = 0; again < 3; ++again) loss = model.evaluate(held_out.view(), rule);  // the last is a replay
+        for (int i = 0; i < what.evaluations; ++i) loss = model.evaluate(held_out.view(), rule);
         return loss / targets;
     };
     out.top = evaluated(selection_rule::top);
@@ -141,30 +143,43 @@ small_result run_small(B& backend, const small_run& what) {
     return out;
 }
 
-template <class B>
-small_result run_small(small_model which, B& backend, const small_run& what) {
-    const auto with = [&]<class M>() {
-        constexpr sdepth::Run plain = small::run, selective = [] {
-            sdepth::Run r = small::run;
-            r.replay = sdepth::recompute::selective;
-            return r;
-        }();
-        if constexpr (std::is_same_v<M, small::XMoD>)  // the others need not be compiled twice
-            if (what.replay == sdepth::recompute::selective) return run_small<M, B, selective>(backend, what);
-        return run_small<M, B, plain>(backend, what);
-    };
+/// The run that `what` asks for, of model M.
+template <class M, class B>
+small_result run_model(B& backend, const small_run& what) {
+    constexpr sdepth::Run plain = small::run, selective = [] {
+        sdepth::Run r = small::run;
+        r.replay = sdepth::recompute::selective;
+        return r;
+    }();
+    constexpr sdepth::Run muon_alone = [] {
+        sdepth::Run r = small::run;
+        r.moments = sdepth::optimiser::muon;
+        return r;
+    }();
+    // Not every model need be compiled for every memory.
+    if constexpr (std::is_same_v<M, small::XMoD>)
+        if (what.replay == sdepth::recompute::selective) return run_small<M, B, selective>(backend, what);
+    if constexpr (std::is_same_v<M, small::Dense3>)
+        if (what.kind == sdepth::optimiser::muon) return run_small<M, B, muon_alone>(backend, what);
+    return run_small<M, B, plain>(backend, what);
+}
+/// f.operator()<M>() of the model M that is named.
+template <class F>
+small_result with_model(small_model which, const F& f) {
     switch (which) {
         case small_model::dense:
-            return with.template operator()<small::Dense3>();
+            return f.template operator()<small::Dense3>();
         case small_model::mod:
-            return with.template operator()<small::MoD>();
+            return f.template operator()<small::MoD>();
         case small_model::x_mod:
-            return with.template operator()<small::XMoD>();
+            return f.template operator()<small::XMoD>();
         default:
-            return with.template operator()<small::RoutedFfn>();
+            return f.template operator()<small::RoutedFfn>();
     }
 }
 
-small_result run_on_cuda(small_model which, const small_run& what);
+/// A translation unit for each model or two, see pipeline_on_cuda.cuh: all together take nvcc longer than a minute.
+template <class M>
+small_result run_model_on_cuda(const small_run& what);
 
 }  // namespace sdepth_test
