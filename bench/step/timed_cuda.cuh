@@ -68,6 +68,12 @@ class timed_cuda : public sdepth::cuda<> {
     void gather(const sdepth::GatherArgs<precision>& a) {
         time("gather", [&] { base::gather(a); });
     }
+    void gather_rms_norm(const sdepth::GatherArgs<precision>& g, const sdepth::RmsNormArgs<precision>& a) {
+        time("gather_rms_norm", [&] { base::gather_rms_norm(g, a); });
+    }
+    void add_rms_norm(const sdepth::AddArgs<precision>& s, const sdepth::RmsNormArgs<precision>& a) {
+        time("add_rms_norm", [&] { base::add_rms_norm(s, a); });
+    }
     void scatter(const sdepth::ScatterArgs<precision>& a) {
         time("scatter", [&] { base::scatter(a); });
     }
@@ -118,6 +124,9 @@ class timed_cuda : public sdepth::cuda<> {
     }
     void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<precision>& a) {
         time("route_logits_backward", [&] { base::route_logits_backward(a); });
+    }
+    void route_version_logits(const sdepth::RouteVersionLogitsArgs<precision>& a) {
+        time("route_version_logits", [&] { base::route_version_logits(a); });
     }
     void route_version_backward(const sdepth::RouteVersionBackwardArgs<precision>& a) {
         time("route_version_backward", [&] { base::route_version_backward(a); });

@@ -166,6 +166,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/vector.cuh
     kernels/cuda/each_row.cuh
     kernels/cuda/reduce.cuh
+    kernels/cuda/deferred_sums.cuh
     kernels/cuda/products.cuh
     kernels/cuda/norm.cuh
     kernels/cuda/rotary.cuh
@@ -174,6 +175,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/ends.cuh
     kernels/cuda/route.cuh
     kernels/cuda/route_version.cuh
+    kernels/cuda/route_version_logits.cuh
     kernels/cuda/select.cuh
     kernels/cuda/decode.cuh
     kernels/cuda/update.cuh

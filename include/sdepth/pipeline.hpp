@@ -459,10 +459,17 @@ class pipeline {
     void forward_run(pass_aim aim, std::size_t r, const batch_view& batch) {
         [[maybe_unused]] const typename B::range named(range_name(r, "forward"));
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
+            run_routing<B> routing{.layers = static_cast<int>(M::runs[r].times),
+                                   .stride = layer_layout<L, M::dims>.stride};
+            if (reads_versions<L>(M::runs[r].times)) {
+                routing.logits_stride = memory_plan::template layer<L>(selection_rule::top).kept /
+                                        static_cast<long long>(sizeof(typename B::precision::sum));
+            }
             for (long long i = 0; i < M::runs[r].times; ++i) {
+                routing.layer = static_cast<int>(i);
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
-                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(aim, r, i, batch));
+                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(aim, r, i, batch), routing);
                     if (aim == pass_aim::forward) worker.routing_loss(sums_of(r, i));
                 });
             }

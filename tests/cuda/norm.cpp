@@ -16,19 +16,19 @@ struct norm_problem {
     row_case of;
     int width;
     bool adds;
-    std::vector<double> x, weight, y, rstd, grad_y, grad_x, grad_weight;
+    std::vector<double> x, weight, y, rstd, grad_y, grad_x, also, grad_weight;
 
     norm_problem(const row_case& c, int w, bool a, std::mt19937_64& random) : of(c), width(w), adds(a) {
         x = c.draw(w, random), grad_y = c.draw(w, random), weight = normal_fp32(count(1, 1, w), random);
         grad_x = adds ? c.draw(w, random) : std::vector<double>(x.size(), nan);
-        grad_weight = normal_fp32(count(1, 1, w), random);
+        also = c.draw(w, random), grad_weight = normal_fp32(count(1, 1, w), random);
         y.assign(x.size(), nan), rstd.assign(count(c.batch, c.capacity, 1), nan);
     }
     sdepth::RmsNormArgs<exact> args() {
         return {of.rows(), width, 1e-3, x.data(), weight.data(), y.data(), rstd.data()};
     }
     sdepth::RmsNormBackwardArgs<exact> back() {
-        return {args(), grad_y.data(), grad_x.data(), adds, grad_weight.data()};
+        return {args(), grad_y.data(), grad_x.data(), adds, adds ? also.data() : nullptr, grad_weight.data()};
     }
 };
 
@@ -49,6 +49,7 @@ void check_norm(const row_case& c, int width, bool adds) {
     host.rms_norm_backward(want.back());
     on_device::rms_norm_backward(got.back()), on_device::rms_norm_backward(again.back());
     check_rounded("grad_x", got.grad_x, want.grad_x, {.unit = 0x1p-8, .terms = double(width), .steps = 12});
+    check_rounded("also", got.also, want.also, {.unit = 0x1p-8, .mixed = 1, .terms = double(width), .steps = 12});
     check_rounded("grad_weight", got.grad_weight, want.grad_weight,
                   {.unit = 0x1p-24, .terms = double(c.batch * c.capacity)});
     CHECK((same_bits(got.grad_x, again.grad_x) && same_bits(got.grad_weight, again.grad_weight)));
@@ -106,6 +107,14 @@ void check_moves(const row_case& c, int width) {
     host.add({c.rows(), width, x.data(), a.data(), want.data()});
     on_device::add({c.rows(), width, x.data(), a.data(), got.data()});
     check_rounded("add", got, want, in_bf16);
+
+    // The sum and its norm in one kernel: the same bits as one after the other.
+    const std::vector<double> weight = normal_fp32(count(1, 1, width), random);
+    std::vector<double> sum(x.size(), nan), y = sum, again_y = sum, rstd(c.numbers(1), nan), again_rstd = rstd;
+    on_device::rms_norm({c.rows(), width, 1e-3, got.data(), weight.data(), y.data(), rstd.data()});
+    on_device::add_rms_norm({c.rows(), width, x.data(), a.data(), sum.data()},
+                            {c.rows(), width, 1e-3, sum.data(), weight.data(), again_y.data(), again_rstd.data()});
+    CHECK((same_bits(sum, got) && same_bits(again_y, y) && same_bits(again_rstd, rstd)));
 }
 
 }  // namespace

@@ -59,6 +59,14 @@ sdepth::ActivationArgs<stored> activation_args(device_call& to, const sdepth::Ac
     to.inout(d.act, a.act, n);
     return d;
 }
+sdepth::AddArgs<stored> add_args(device_call& to, const sdepth::AddArgs<exact>& a) {
+    const long long n = a.rows.capacity() * a.width;
+    sdepth::AddArgs<stored> d{.rows = to.rows(a.rows), .width = a.width};
+    to.in(d.x, a.x, n);
+    to.in(d.a, a.a, n);
+    to.inout(d.sum, a.sum, n);
+    return d;
+}
 
 }  // namespace
 
@@ -72,6 +80,7 @@ void rms_norm_backward(const sdepth::RmsNormBackwardArgs<exact>& g) {
     sdepth::RmsNormBackwardArgs<stored> d{.forward = norm_args(to, g.forward), .adds_to_grad_x = g.adds_to_grad_x};
     to.in(d.grad_y, g.grad_y, n);
     to.inout(d.grad_x, g.grad_x, n);
+    to.inout(d.also, g.also, n);
     to.inout(d.grad_weight, g.grad_weight, g.forward.width);
     cuda::rms_norm_backward(d, to.scratch(cuda::rms_norm_backward_scratch(g.forward.width)), nullptr);
 }
@@ -96,12 +105,14 @@ void scatter(const sdepth::ScatterArgs<exact>& a) {
 }
 void add(const sdepth::AddArgs<exact>& a) {
     device_call to;
-    const long long n = a.rows.capacity() * a.width;
-    sdepth::AddArgs<stored> d{.rows = to.rows(a.rows), .width = a.width};
-    to.in(d.x, a.x, n);
-    to.in(d.a, a.a, n);
-    to.inout(d.sum, a.sum, n);
-    cuda::add(d, nullptr);
+    cuda::add(add_args(to, a), nullptr);
+}
+void add_rms_norm(const sdepth::AddArgs<exact>& s, const sdepth::RmsNormArgs<exact>& a) {
+    device_call to;
+    const auto sum = add_args(to, s);
+    auto norm = norm_args(to, a);
+    norm.x = sum.sum;
+    cuda::add_rms_norm(sum, norm, nullptr);
 }
 
 void qk_prepare(const sdepth::QkPrepareArgs<exact>& a) {

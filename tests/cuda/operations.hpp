@@ -25,6 +25,7 @@ void rms_norm(const sdepth::RmsNormArgs<exact>& a);
 void rms_norm_backward(const sdepth::RmsNormBackwardArgs<exact>& g);
 /// In one kernel.
 void gather_rms_norm(const sdepth::GatherArgs<exact>& g, const sdepth::RmsNormArgs<exact>& a);
+void add_rms_norm(const sdepth::AddArgs<exact>& s, const sdepth::RmsNormArgs<exact>& a);
 void gather(const sdepth::GatherArgs<exact>& a);
 void scatter(const sdepth::ScatterArgs<exact>& a);
 void add(const sdepth::AddArgs<exact>& a);
@@ -44,6 +45,8 @@ void head_loss(const sdepth::HeadLossArgs<exact>& a);
 
 void route_logits(const sdepth::RouteLogitsArgs<exact>& a);
 void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<exact>& g);
+/// `layers` times `logits_stride` logits.
+void route_version_logits(const sdepth::RouteVersionLogitsArgs<exact>& a);
 /// `sums` has `route_parts` parts.
 void route_version_backward(const sdepth::RouteVersionBackwardArgs<exact>& a);
 inline constexpr int route_parts = 8;

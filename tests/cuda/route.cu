@@ -6,6 +6,7 @@
 #include "operations.hpp"
 #include "sdepth/kernels/cuda/decode.cuh"
 #include "sdepth/kernels/cuda/route_version.cuh"
+#include "sdepth/kernels/cuda/route_version_logits.cuh"
 #include "sdepth/kernels/cuda/select.cuh"
 
 namespace sdepth_test::on_device {
@@ -50,6 +51,19 @@ void route_logits_backward(const sdepth::RouteLogitsBackwardArgs<exact>& g) {
     to.inout(d.grad_weight, g.grad_weight, g.forward.width);
     to.inout(d.grad_x, g.grad_x, n * g.forward.width);
     cuda::route_logits_backward(d, to.scratch(cuda::route_logits_backward_scratch(g.forward.width)), nullptr);
+}
+void route_version_logits(const sdepth::RouteVersionLogitsArgs<exact>& a) {
+    device_call to;
+    const long long all = static_cast<long long>(a.rows.batch) * a.sequence;
+    sdepth::RouteVersionLogitsArgs<stored> d{
+        .rows = to.rows(a.rows), .sequence = a.sequence, .width = a.width, .layers = a.layers, .first = a.first};
+    to.in(d.ids, a.ids, a.rows.capacity());
+    to.in(d.x, a.x, all * a.width);
+    to.in(d.weight, a.weight, a.layers * a.stride);
+    d.stride = a.stride;
+    to.inout(d.logits, a.logits, a.layers * a.logits_stride);
+    d.logits_stride = a.logits_stride;
+    cuda::route_version_logits(d, nullptr);
 }
 void route_version_backward(const sdepth::RouteVersionBackwardArgs<exact>& a) {
     static_assert(route_parts == cuda::route_parts);
@@ -110,6 +124,7 @@ void scatter_residual_backward(const sdepth::ScatterResidualBackwardArgs<exact>&
     const auto& a = g.forward;
     const long long all = static_cast<long long>(a.rows.batch) * a.sequence;
     sdepth::ScatterResidualBackwardArgs<stored> d{.forward = residual_args(to, a)};
+    to.in(d.before, g.before, a.rows.capacity() * a.width);
     to.in(d.grad_x, g.grad_x, all * a.width);
     to.inout(d.grad_a, g.grad_a, a.rows.capacity() * a.width);
     to.inout(d.grad_f, g.grad_f, a.rows.capacity() * a.width);

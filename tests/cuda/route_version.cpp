@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients of a run's routers by version of a row, on the GPU against the host oracle in fp64.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "numbers.hpp"
@@ -84,7 +85,60 @@ void check_versions(int layers, int width, int length, int capacity, bool dead) 
     CHECK((same_bits(got.grad_x, again.grad_x) && same_bits(got.grad_weight, again.grad_weight)));
 }
 
+// All rows, then those that each layer chose, as in a run; logits of dead rows and of layers done before stay NaN.
+void check_version_logits(int layers, int width, int length, int capacity, bool dead) {
+    std::mt19937_64 random(std::random_device{}());
+    INFO(layers << " layers, " << capacity << " of " << length << " rows, width " << width);
+    const versions v(layers, width, length, capacity, dead, random);
+    const auto logits = [&](auto operation) {
+        std::vector<double> out(count(2, length, layers), std::numeric_limits<double>::quiet_NaN());
+        for (int l = 0; l < layers; ++l) {
+            const bool all = l == 0;
+            operation(
+                sdepth::RouteVersionLogitsArgs<exact>{.rows = all ? sdepth::batch_rows{2, {length, v.live.data()}}
+                                                                  : sdepth::batch_rows{2, {capacity, v.chosen.data()}},
+                                                      .sequence = length,
+                                                      .width = width,
+                                                      .layers = layers,
+                                                      .first = l,
+                                                      .ids = all ? nullptr : v.ids.data() + count(2, capacity, l - 1),
+                                                      .x = v.x.data(),
+                                                      .weight = v.weight.data(),
+                                                      .stride = width,
+                                                      .logits = out.data(),
+                                                      .logits_stride = 2LL * length});
+        }
+        return out;
+    };
+    sdepth::host<double> host(1);
+    const auto want = logits([&](const auto& a) { host.route_version_logits(a); });
+    const auto on_gpu = [](const auto& a) { on_device::route_version_logits(a); };
+    const auto got = logits(on_gpu), again = logits(on_gpu);
+    check_rounded("logits", got, want, {.unit = 0x1p-24, .terms = double(width)});
+    CHECK(same_bits(got, again));
+    // The rows do not change here, so that one pass over all of them finds the same bits.
+    std::vector<double> once(got.size(), std::numeric_limits<double>::quiet_NaN());
+    on_device::route_version_logits({.rows = {2, {length, v.live.data()}},
+                                     .sequence = length,
+                                     .width = width,
+                                     .layers = layers,
+                                     .x = v.x.data(),
+                                     .weight = v.weight.data(),
+                                     .stride = width,
+                                     .logits = once.data(),
+                                     .logits_stride = 2LL * length});
+    CHECK(same_bits(got, once));
+}
+
 }  // namespace
+
+TEST_CASE("route_version_logits follows the oracle", "[route]") {
+    check_version_logits(1, 64, 40, 10, false);
+    check_version_logits(6, 1024, 300, 37, true);
+    check_version_logits(48, 1536, 120, 16, false);
+    check_version_logits(100, 72, 90, 12, true);  // more layers than one block holds
+    check_version_logits(5, 50, 33, 9, true);     // width no multiple of 8
+}
 
 TEST_CASE("route_version_backward follows the oracle", "[route]") {
     check_versions(1, 64, 40, 10, false);
@@ -94,6 +148,9 @@ TEST_CASE("route_version_backward follows the oracle", "[route]") {
     check_versions(5, 50, 33, 9, true);     // width no multiple of 8
 }
 
-TEST_CASE("route_version_backward, small", "[small]") { check_versions(3, 72, 20, 5, true); }
+TEST_CASE("routing by version of a row on small shapes", "[small]") {
+    check_versions(3, 72, 20, 5, true);
+    check_version_logits(3, 72, 20, 5, true);
+}
 
 }  // namespace sdepth_test

@@ -45,6 +45,8 @@ struct typed_backend {
     void rms_norm(const RmsNormArgs<P>&) {}
     void rms_norm_backward(const RmsNormBackwardArgs<P>&) {}
     void gather(const GatherArgs<P>&) {}
+    void gather_rms_norm(const GatherArgs<P>&, const RmsNormArgs<P>&) {}
+    void add_rms_norm(const AddArgs<P>&, const RmsNormArgs<P>&) {}
     void scatter(const ScatterArgs<P>&) {}
     void add(const AddArgs<P>&) {}
     void qk_prepare(const QkPrepareArgs<P>&) {}
@@ -110,6 +112,7 @@ struct typed_backend {
     void track_cut(const TrackCutArgs<P>&) {}
     void squares(const SquaresArgs<P>&) {}
     static constexpr int route_parts = 2;
+    void route_version_logits(const RouteVersionLogitsArgs<P>&) {}
     void route_version_backward(const RouteVersionBackwardArgs<P>&) {}
     void initialise(const InitialArgs<P>&) {}
     void begin_update(const BeginUpdateArgs&) {}

@@ -70,6 +70,7 @@ extern template void embed_backward<double>(workers&, const EmbedBackwardArgs<ex
 extern template void head_loss<double>(workers&, const HeadLossArgs<exact>&);
 extern template void route_logits<double>(workers&, const RouteLogitsArgs<exact>&);
 extern template void route_logits_backward<double>(workers&, const RouteLogitsBackwardArgs<exact>&);
+extern template void route_version_logits<double>(workers&, const RouteVersionLogitsArgs<exact>&);
 extern template void route_version_backward<double>(workers&, const RouteVersionBackwardArgs<exact>&);
 extern template void select<double>(workers&, const SelectArgs<exact>&);
 extern template void scatter_residual<double>(workers&, const ScatterResidualArgs<exact>&);
@@ -142,6 +143,7 @@ extern template void embed_backward<float>(workers&, const EmbedBackwardArgs<sin
 extern template void head_loss<float>(workers&, const HeadLossArgs<single>&);
 extern template void route_logits<float>(workers&, const RouteLogitsArgs<single>&);
 extern template void route_logits_backward<float>(workers&, const RouteLogitsBackwardArgs<single>&);
+extern template void route_version_logits<float>(workers&, const RouteVersionLogitsArgs<single>&);
 extern template void route_version_backward<float>(workers&, const RouteVersionBackwardArgs<single>&);
 extern template void select<float>(workers&, const SelectArgs<single>&);
 extern template void scatter_residual<float>(workers&, const ScatterResidualArgs<single>&);

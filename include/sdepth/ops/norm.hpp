@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Arguments of RMS normalisation, alone or with what precedes it: a gather or a residual sum. Rank 5.
+// Arguments of RMS normalisation, and of what precedes it: a gather or a residual sum. Backends have each of the two
+// with the norm of its result as one operation, gather_rms_norm(GatherArgs, RmsNormArgs) and add_rms_norm(AddArgs,
+// RmsNormArgs). Rank 5.
 #pragma once
 
 #include "sdepth/rows.hpp"
@@ -27,6 +29,7 @@ struct RmsNormBackwardArgs {
     const typename P::activation* grad_y = nullptr;  // [N, d]
     typename P::activation* grad_x = nullptr;        // [N, d]
     bool adds_to_grad_x = false;                     // else overwritten
+    typename P::activation* also = nullptr;          // [N, d], what grad_x became is added to it; null: nothing is
     typename P::gradient* grad_weight = nullptr;     // [d], added to
 };
 

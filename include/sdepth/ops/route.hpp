@@ -58,6 +58,26 @@ struct RouteVersionBackwardArgs {
     long long grad_stride = 0;                     // numbers from there to the next layer's
 };
 
+/// Logits that the routers of a run of sparse layers read at one version of some rows, as RouteVersionBackwardArgs has
+/// their gradients: for each row i of ids and each layer j of first ... n - 1, s_ji = w_j . x_i. Called for all rows
+/// before the run and, after each of its layers, for the rows that it chose: the others read the same numbers as
+/// before.
+template <class P>
+struct RouteVersionLogitsArgs {
+    batch_rows rows;   // of ids
+    int sequence = 0;  // L
+    int width = 0;     // d
+    int layers = 0;    // of the run, n
+    int first = 0;     // first layer that reads this version
+
+    const int* ids = nullptr;                    // [B, rows.each.capacity]; null: every row
+    const typename P::activation* x = nullptr;   // [B, L, d]
+    const typename P::master* weight = nullptr;  // [d] of the run's first layer,
+    long long stride = 0;                        // numbers from there to the next layer's
+    typename P::sum* logits = nullptr;           // [B, L] of the run's first layer,
+    long long logits_stride = 0;                 // numbers from there to the next layer's
+};
+
 /// How rows are chosen.
 enum class selection_rule {
     top,       ///< the ceil(n / K) largest v of each group; ties to the lower position (training)
@@ -121,10 +141,12 @@ struct ScatterResidualArgs {
     typename P::sum* bias = nullptr;               // b, [B, L], added to
 };
 
-/// Gradients of the gated residual at the chosen rows. grad_x itself passes through unchanged.
+/// Gradients of the gated residual at the chosen rows. grad_x itself passes through unchanged. With `before`, the
+/// chosen rows of x are set back.
 template <class P>
 struct ScatterResidualBackwardArgs {
     ScatterResidualArgs<P> forward;                  // x and bias are not read
+    const typename P::activation* before = nullptr;  // [N, d], rows of x as they were; null: x is left alone
     const typename P::activation* grad_x = nullptr;  // [B, L, d]
     typename P::activation* grad_a = nullptr;        // [N, d], overwritten
     typename P::activation* grad_f = nullptr;        // [N, d], overwritten

@@ -139,7 +139,22 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     template <class B>
     using state = typename mixer_pass<Mixer>::template state<B>;
 
-    /// From s.x: s.a and s.f.
+    /// s.x, and the normed input of the block's first part.
+    template <class B, class View>
+    static void gather_input(B& backend, const Dims& d, const View& w, const GatherArgs<typename B::precision>& from,
+                             const saved<B>& s) {
+        if constexpr (pre) {
+            backend.gather_rms_norm(from, first_norm(d, w, from.rows, s));
+        } else {
+            backend.gather(from);
+        }
+    }
+    /// The second of these again, from s.x.
+    template <class B, class View>
+    static void norm_input(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s) {
+        if constexpr (pre) backend.rms_norm(first_norm(d, w, rows, s));
+    }
+    /// From s.x and the normed input: s.a and s.f.
     /// @param in     rows and visibility; its inputs are set here
     /// @param kept   the state so far, which this pass extends; uncarved outside decoding
     /// @param all_x  [all rows, d], the residual stream, where every row gives keys; else null
@@ -149,7 +164,6 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                         const typename B::precision::activation* all_x, [[maybe_unused]] const state<B>& kept,
                         const saved<B>& s, const scratch<B>& t, const ffn_step& step) {
         if constexpr (has_mixer) {
-            make_mixer_input(backend, d, w, in.rows, s);
             mixer_input(backend, d, w, in, all_x, s, t);
             mixer_pass<Mixer>::forward(backend, d, w, in, kept, s.mixer, pre ? s.a : s.a_raw);
             if constexpr (!pre) backend.rms_norm(norm(d, w, mixer_norm<View>, in.rows, s.a_raw, s.a, s.rstd_a));
@@ -166,7 +180,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     template <class B, class View>
     static void replay_cheap(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s,
                              const scratch<B>& t) {
-        if constexpr (has_mixer) make_mixer_input(backend, d, w, rows, s);
+        norm_input(backend, d, w, rows, s);
         if constexpr (has_ffn) {
             const auto* y = make_ffn_input(backend, d, w, rows, s);
             ffn_pass<Ffn>::hidden(backend, d, w, rows, y, s.ffn, t.ffn);
@@ -185,11 +199,12 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                          typename B::precision::activation* grad_x, typename B::precision::activation* grad_all,
                          const ffn_step& step) {
         const auto norm_back = [&](tensor_place weight, const batch_rows& rows, const auto* x, auto* rstd,
-                                   const auto* grad_y, auto* grad, bool adds) {
+                                   const auto* grad_y, auto* grad, bool adds, decltype(grad) also = nullptr) {
             backend.rms_norm_backward({.forward = norm(d, w, weight, rows, x, grad, rstd),
                                        .grad_y = grad_y,
                                        .grad_x = grad,
                                        .adds_to_grad_x = adds,
+                                       .also = also,
                                        .grad_weight = w.gradient(weight)});
         };
         const auto add = [&](const batch_rows& rows, auto* sum, const auto* a) {
@@ -200,15 +215,16 @@ struct block_pass<Block<Mixer, Ffn, P>> {
             if constexpr (pre) {
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, grad_f, t.grad_y, step);
                 if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, t.grad_y);
-                norm_back(ffn_norm<View>, in.rows, has_mixer ? s.u : s.x, s.rstd_f, t.grad_y, grad_x, false);
+                // What reaches u = x + a goes to both.
+                norm_back(ffn_norm<View>, in.rows, has_mixer ? s.u : s.x, s.rstd_f, t.grad_y, grad_x, false,
+                          has_mixer ? grad_a : nullptr);
             } else {
                 norm_back(ffn_norm<View>, in.rows, s.f_raw, s.rstd_f, grad_f, t.grad_y, false);
                 ffn_pass<Ffn>::backward(backend, d, w, in.rows, y, s.ffn, t.ffn, t.grad_y, grad_x, step);
                 if constexpr (writes_ffn_slot) mixer_part::ffn_slot_backward(backend, d, w, in, y, s.mixer, grad_x);
                 backend.join();  // grad_y is used again
+                if constexpr (has_mixer) add(in.rows, grad_a, grad_x);
             }
-            // grad_x now holds what reaches u = x + a, that is both x and a.
-            if constexpr (has_mixer) add(in.rows, grad_a, grad_x);
         }
         if constexpr (has_mixer) {
             mixer_input(backend, d, w, in, all_x, s, t);
@@ -249,10 +265,14 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                                                      .rstd = rstd};
     }
 
-    // The normed input of the mixer; with post-norm it reads x as it is.
-    template <class B, class View>
-    static void make_mixer_input(B& backend, const Dims& d, const View& w, const batch_rows& rows, const saved<B>& s) {
-        if constexpr (pre) backend.rms_norm(norm(d, w, mixer_norm<View>, rows, s.x, s.y, s.rstd_a));
+    // Norm of s.x for the first part of the block that has one.
+    template <class View, class Saved>
+    static auto first_norm(const Dims& d, const View& w, const batch_rows& rows, const Saved& s) {
+        if constexpr (has_mixer) {
+            return norm(d, w, mixer_norm<View>, rows, s.x, s.y, s.rstd_a);
+        } else {
+            return norm(d, w, ffn_norm<View>, rows, s.x, s.z, s.rstd_f);
+        }
     }
     // Sets what the mixer reads. Rows that only give keys are normed again each time.
     template <class B, class View>
@@ -277,9 +297,14 @@ struct block_pass<Block<Mixer, Ffn, P>> {
     static const typename B::precision::activation* make_ffn_input(B& backend, const Dims& d, const View& w,
                                                                    const batch_rows& rows, const saved<B>& s) {
         if constexpr (has_mixer) {
-            backend.add({.rows = rows, .width = static_cast<int>(d.width), .x = s.x, .a = s.a, .sum = s.u});
+            const AddArgs<typename B::precision> sum{
+                .rows = rows, .width = static_cast<int>(d.width), .x = s.x, .a = s.a, .sum = s.u};
+            if constexpr (pre) {
+                backend.add_rms_norm(sum, norm(d, w, ffn_norm<View>, rows, s.u, s.z, s.rstd_f));
+            } else {
+                backend.add(sum);
+            }
         }
-        if constexpr (pre) backend.rms_norm(norm(d, w, ffn_norm<View>, rows, has_mixer ? s.u : s.x, s.z, s.rstd_f));
         return ffn_input(s);
     }
 };

@@ -36,10 +36,11 @@ struct route_sums {
     long long* cut_groups = nullptr;  ///< number of them
 };
 
-/// What the backward passes of a run of sparse layers share where its routers' gradients are gathered by version of a
-/// row, see RouteVersionBackwardArgs.
+/// What the passes of a run of sparse layers share where its routers' logits and gradients go by version of a row, see
+/// RouteVersionLogitsArgs and RouteVersionBackwardArgs.
 template <class B>
 struct run_routing {
+    long long logits_stride = 0;  ///< forward: numbers from a layer's logits to the next one's; 0: each for itself
     typename B::precision::sum* grad_logits = nullptr;  ///< [layers, B, L]; null: each layer for itself
     int* later = nullptr;                               ///< [B, L]
     typename B::precision::sum* sums = nullptr;         ///< [Backend::route_parts, layers, d]
@@ -151,11 +152,16 @@ constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
     return static_cast<int>(most < seq ? most : seq);
 }
 
+/// Whether a row's logits are found once a version in a run of `times` layers L: where more than one router reads it.
+template <class L>
+constexpr bool reads_versions(long long times) {
+    return layer_pass<L>::is_sparse && times > 1;
+}
 /// Whether the gradients of routers are gathered by version of a row in a run of `times` layers L: where more than one
 /// router reads a version, and one gradient goes to weights and rows.
 template <class L>
 constexpr bool gathers_versions(long long times) {
-    return layer_pass<L>::is_sparse && !layer_pass<L>::policy.detach && times > 1;
+    return reads_versions<L>(times) && !layer_pass<L>::policy.detach;
 }
 
 /// Whether the backward of a layer of kind L makes the gradient of each of its matrices by one product, as the passes
@@ -294,12 +300,17 @@ class layer_worker {
     const batch_rows& rows() const { return rows_; }
 
     /// x += gated branches at the chosen rows, b += increment there.
-    void forward(selection_rule rule, const route_sums& sums, ffn_step step = {}) {
-        if constexpr (pass::is_sparse) choose(rule, sums);
+    /// @param run  of a sparse layer in a run of several
+    void forward(selection_rule rule, const route_sums& sums, ffn_step step = {},
+                 [[maybe_unused]] const run_routing<B>& run = {}) {
+        if constexpr (pass::is_sparse) choose(rule, sums, run);
         st_.start != nullptr ? find_positions() : find_visibility();
-        backend_.gather(gathered(st_.x, s_.block.x));
+        block::gather_input(backend_, dims, w_, gathered(st_.x, s_.block.x), s_.block);
         block::forward(backend_, dims, w_, mixer_in(), all_x(), state_, s_.block, t_.block, own(step, false));
         backend_.scatter_residual(residual());
+        if constexpr (pass::is_sparse) {
+            if (run.logits_stride > 0 && run.layer + 1 < run.layers) version_logits(run, rows_, ids_, run.layer + 1);
+        }
     }
 
     /// Sum of the routing loss over this layer's real rows; after forward.
@@ -314,8 +325,10 @@ class layer_worker {
                   const run_routing<B>& run = {}) {
         const bool gathers = pass::is_sparse && run.grad_logits != nullptr;
         if (gathers) version_backward(run, rows_, ids_, run.layer + 1);
-        backend_.scatter(stored(s_.block.x, st_.x, false));
+        constexpr bool rewinds = pass::full_keys;  // before a replay that reads x; else on the way
+        if constexpr (rewinds) backend_.scatter(stored(s_.block.x, st_.x, false));
         if (replay == recompute::full) {
+            block::norm_input(backend_, dims, w_, rows_, s_.block);
             block::forward(backend_, dims, w_, mixer_in(), all_x(), {}, s_.block, t_.block, own(step, true));
         } else if (replay == recompute::selective) {
             block::replay_cheap(backend_, dims, w_, rows_, s_.block, t_.block);
@@ -330,6 +343,7 @@ class layer_worker {
             }
         }
         backend_.scatter_residual_backward({.forward = residual(),
+                                            .before = rewinds ? nullptr : s_.block.x,
                                             .grad_x = st_.grad_x,
                                             .grad_a = t_.grad_a,
                                             .grad_f = t_.grad_f,
@@ -353,8 +367,11 @@ class layer_worker {
         step.ids = ids_;
         return step;
     }
-    void choose(selection_rule rule, const route_sums& sums) {
-        backend_.route_logits(logits());
+    void choose(selection_rule rule, const route_sums& sums, const run_routing<B>& run) {
+        if (run.logits_stride == 0)
+            backend_.route_logits(logits());
+        else if (run.layer == 0)
+            version_logits(run, st_.rows, nullptr, 0);
         const bool by_document = policy.scope == selection_scope::document;
         backend_.select({.rows = st_.rows,
                          .capacity = rows_.each.capacity,
@@ -464,6 +481,19 @@ class layer_worker {
                 .ids = s_.ids,
                 .loss_sum = sum,
                 .grad_logits = grad};
+    }
+    void version_logits(const run_routing<B>& run, const batch_rows& rows, const int* ids, int first) {
+        backend_.route_version_logits({.rows = rows,
+                                       .sequence = st_.rows.each.capacity,
+                                       .width = width,
+                                       .layers = run.layers,
+                                       .first = first,
+                                       .ids = ids,
+                                       .x = st_.x,
+                                       .weight = w_.master(View::at("router.weight")) - run.layer * run.stride,
+                                       .stride = run.stride,
+                                       .logits = s_.raw - run.layer * run.logits_stride,
+                                       .logits_stride = run.logits_stride});
     }
     void version_backward(const run_routing<B>& run, const batch_rows& rows, const int* ids, int first) {
         backend_.route_version_backward({.rows = rows,

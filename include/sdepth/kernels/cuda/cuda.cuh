@@ -18,6 +18,7 @@
 #include "sdepth/dims.hpp"
 #include "sdepth/kernels/cuda/attention.cuh"
 #include "sdepth/kernels/cuda/decode.cuh"
+#include "sdepth/kernels/cuda/deferred_sums.cuh"
 #include "sdepth/kernels/cuda/ends.cuh"
 #include "sdepth/kernels/cuda/ffn.cuh"
 #include "sdepth/kernels/cuda/graph.cuh"
@@ -31,6 +32,7 @@
 #include "sdepth/kernels/cuda/rotary.cuh"
 #include "sdepth/kernels/cuda/route.cuh"
 #include "sdepth/kernels/cuda/route_version.cuh"
+#include "sdepth/kernels/cuda/route_version_logits.cuh"
 #include "sdepth/kernels/cuda/select.cuh"
 #include "sdepth/kernels/cuda/update.cuh"
 #include "sdepth/precision.hpp"
@@ -44,7 +46,7 @@ using cuda_precision = precision<__nv_bfloat16, float, float, __nv_bfloat16, flo
 struct cuda_settings {
     int device = 0;
     bool graphs = true;  ///< repeated steps are recorded and replayed; false: each operation is started by itself
-    bool aside = true;   ///< gradients of weights over few rows are summed beside what follows
+    bool aside = true;   ///< gradients of weights over few rows, and of vectors, are summed beside what follows
 };
 
 /// The backend.
@@ -74,22 +76,16 @@ class cuda {
 
     /// Bytes that operations need beside their arguments, in a model of sizes `d` in run `r`.
     static constexpr long long workspace_bytes(const Dims& d, const Run& r) {
-        return static_cast<long long>(2 * on_cuda::products::workspace_bytes + scratch_bytes(d, r));
+        return static_cast<long long>(2 * on_cuda::products::workspace_bytes + on_cuda::deferred_sums::memory_bytes +
+                                      scratch_bytes(d, r));
     }
 
-    explicit cuda(cuda_settings settings = {}) : settings_(settings) {
-        on_cuda::check(cudaSetDevice(settings.device), "device");
+    explicit cuda(cuda_settings settings = {}) : settings_(on_its_device(settings)) {
         int least = 0, most = 0;
         on_cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "stream");
         on_cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "stream");
-        on_cuda::check(cudaStreamCreateWithPriority(&aside_, cudaStreamNonBlocking, least), "stream");
-        for (cudaEvent_t* e : {&fork_, &joined_})
-            on_cuda::check(cudaEventCreateWithFlags(e, cudaEventDisableTiming), "event");
     }
-    ~cuda() {
-        for (const cudaEvent_t e : {fork_, joined_}) cudaEventDestroy(e);
-        for (const cudaStream_t s : {stream_, aside_}) cudaStreamDestroy(s);
-    }
+    ~cuda() { cudaStreamDestroy(stream_); }
     cuda(const cuda&) = delete;
     cuda& operator=(const cuda&) = delete;
 
@@ -99,21 +95,18 @@ class cuda {
         auto* const begin = static_cast<std::byte*>(at);
         multiply_.use_workspace(begin);
         multiply_aside_.use_workspace(begin + on_cuda::products::workspace_bytes);
-        scratch_ = begin + 2 * on_cuda::products::workspace_bytes;
+        deferred_.use_memory(begin + 2 * on_cuda::products::workspace_bytes);
+        scratch_ = begin + 2 * on_cuda::products::workspace_bytes + on_cuda::deferred_sums::memory_bytes;
     }
     /// What follows may change whatever the operations so far read: waits, on the device, for those beside the stream.
-    void join() {
-        if (!forked_) return;
-        on_cuda::check(cudaEventRecord(joined_, aside_), "event");
-        on_cuda::check(cudaStreamWaitEvent(stream_, joined_), "event");
-        forked_ = false;
-    }
+    void join() { deferred_.turn(stream_); }
     /// Runs `body`, or replays what it did when it was recorded with this key.
     template <class Key, class F>
     void repeat(recording<Key>& place, const Key& key, F body) {
         const auto whole = [&] {
+            const repeating within(*this);
             body();
-            join();
+            deferred_.finish(stream_);
         };
         settings_.graphs ? place.run(stream_, key, whole) : whole();
     }
@@ -139,27 +132,28 @@ class cuda {
         on_cuda::linear_backward_clear(a, stream_);
         if (settings_.aside && a.forward.rows.capacity() <= rows_aside) {
             // Nobody waits for these gradients before the update, and over few rows they leave most of the device idle.
-            on_cuda::check(cudaEventRecord(fork_, stream_), "event");
-            on_cuda::check(cudaStreamWaitEvent(aside_, fork_), "event");
-            on_cuda::linear_backward_weight(a, multiply_aside_, aside_);
-            forked_ = true;
+            on_cuda::linear_backward_weight(a, multiply_aside_, beside_.fork(stream_));
         } else {
             on_cuda::linear_backward_weight(a, multiply_, stream_);
         }
-        on_cuda::linear_backward_rows(a, multiply_, scratch_, stream_);
+        on_cuda::linear_backward_rows(a, multiply_, sums(), stream_);
     }
 
     void rms_norm(const RmsNormArgs<precision>& a) { on_cuda::rms_norm(a, stream_); }
-    void rms_norm_backward(const RmsNormBackwardArgs<precision>& a) {
-        on_cuda::rms_norm_backward(a, scratch_, stream_);
-    }
+    void rms_norm_backward(const RmsNormBackwardArgs<precision>& a) { on_cuda::rms_norm_backward(a, sums(), stream_); }
     void gather(const GatherArgs<precision>& a) { on_cuda::gather(a, stream_); }
+    void gather_rms_norm(const GatherArgs<precision>& g, const RmsNormArgs<precision>& a) {
+        on_cuda::gather_rms_norm(g, a, stream_);
+    }
+    void add_rms_norm(const AddArgs<precision>& sum, const RmsNormArgs<precision>& a) {
+        on_cuda::add_rms_norm(sum, a, stream_);
+    }
     void scatter(const ScatterArgs<precision>& a) { on_cuda::scatter(a, stream_); }
     void add(const AddArgs<precision>& a) { on_cuda::add(a, stream_); }
 
     void qk_prepare(const QkPrepareArgs<precision>& a) { on_cuda::qk_prepare(a, stream_); }
     void qk_prepare_backward(const QkPrepareBackwardArgs<precision>& a) {
-        on_cuda::qk_prepare_backward(a, scratch_, stream_);
+        on_cuda::qk_prepare_backward(a, sums(), stream_);
     }
     void attention(const AttentionArgs<__nv_bfloat16>& a) { on_cuda::attention_forward<Arch>(a, stream_); }
     void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a) {
@@ -167,7 +161,7 @@ class cuda {
     }
     void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a,
                                      const QkPrepareBackwardArgs<precision>& queries) {
-        on_cuda::prepared_attention_backward<Arch>(a, queries, scratch_, stream_);
+        on_cuda::prepared_attention_backward<Arch>(a, queries, scratch_, stream_, later());
     }
 
     void swiglu(const SwigluArgs<precision>& a) { on_cuda::swiglu(a, stream_); }
@@ -181,8 +175,9 @@ class cuda {
 
     void route_logits(const RouteLogitsArgs<precision>& a) { on_cuda::route_logits(a, stream_); }
     void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
-        on_cuda::route_logits_backward(a, scratch_, stream_);
+        on_cuda::route_logits_backward(a, sums(), stream_);
     }
+    void route_version_logits(const RouteVersionLogitsArgs<precision>& a) { on_cuda::route_version_logits(a, stream_); }
     void route_version_backward(const RouteVersionBackwardArgs<precision>& a) {
         on_cuda::route_version_backward(a, stream_);
     }
@@ -190,9 +185,9 @@ class cuda {
     void visibility(const VisibilityArgs& a) { on_cuda::visibility(a, stream_); }
     void scatter_residual(const ScatterResidualArgs<precision>& a) { on_cuda::scatter_residual(a, stream_); }
     void scatter_residual_backward(const ScatterResidualBackwardArgs<precision>& a) {
-        on_cuda::scatter_residual_backward(a, scratch_, stream_);
+        on_cuda::scatter_residual_backward(a, sums(), stream_);
     }
-    void route_loss(const RouteLossArgs<precision>& a) { on_cuda::route_loss(a, scratch_, stream_); }
+    void route_loss(const RouteLossArgs<precision>& a) { on_cuda::route_loss(a, sums(), stream_); }
     void positions(const PositionsArgs& a) { on_cuda::positions(a, stream_); }
     void cache(const CacheArgs<precision>& a) { on_cuda::cache(a, stream_); }
     void track_cut(const TrackCutArgs<precision>& a) { on_cuda::track_cut(a, stream_); }
@@ -205,6 +200,28 @@ class cuda {
 
   private:
     static constexpr long long rows_aside = 8192;
+
+    // Before the members that belong to a device are made.
+    static cuda_settings on_its_device(const cuda_settings& settings) {
+        on_cuda::check(cudaSetDevice(settings.device), "device");
+        return settings;
+    }
+    // While the operations of `repeat` are started: nobody reads their sums before its end.
+    class repeating {
+      public:
+        explicit repeating(cuda& of) : of_(of) { of_.repeating_ = true; }
+        ~repeating() {
+            of_.repeating_ = false;
+            of_.deferred_.forget();  // some are left only where an operation threw
+        }
+        repeating(const repeating&) = delete;
+        repeating& operator=(const repeating&) = delete;
+
+      private:
+        cuda& of_;
+    };
+    on_cuda::deferred_sums* later() { return settings_.aside && repeating_ ? &deferred_ : nullptr; }
+    on_cuda::block_sums sums() { return {scratch_, later()}; }
 
     static constexpr std::size_t scratch_bytes(const Dims& d, const Run& r) {
         const long long rows = r.batch * r.seq;
@@ -234,9 +251,9 @@ class cuda {
     cudaStream_t stream_ = nullptr;
     on_cuda::uploads upload_;
     on_cuda::products multiply_{nullptr}, multiply_aside_{nullptr};
-    cudaStream_t aside_ = nullptr;
-    cudaEvent_t fork_ = nullptr, joined_ = nullptr;
-    bool forked_ = false;
+    on_cuda::side_stream beside_;
+    on_cuda::deferred_sums deferred_{beside_};
+    bool repeating_ = false;
     std::byte* scratch_ = nullptr;
 };
 

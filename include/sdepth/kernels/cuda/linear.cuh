@@ -84,7 +84,7 @@ void linear_backward_clear(const LinearBackwardArgs<P>& g, cudaStream_t stream) 
 
 /// Then grad_x and grad_bias of LinearBackwardArgs; grad_x is zero in dead rows.
 template <class P>
-void linear_backward_rows(const LinearBackwardArgs<P>& g, products& multiply, void* scratch, cudaStream_t stream) {
+void linear_backward_rows(const LinearBackwardArgs<P>& g, products& multiply, block_sums sums, cudaStream_t stream) {
     const LinearArgs<P>& a = g.forward;
     const int rows = static_cast<int>(a.rows.capacity());
     if (g.grad_x != nullptr)
@@ -99,11 +99,11 @@ void linear_backward_rows(const LinearBackwardArgs<P>& g, products& multiply, vo
                   .beta = g.adds_to_grad_x ? 1.f : 0.f},
                  g.grad_x, stream);
     if (g.grad_bias == nullptr) return;
-    auto* partial = static_cast<float*>(scratch);
+    auto* partial = sums.room<float>(linear_backward_scratch(a.outputs), stream);
     const dim3 grid(detail::blocks_of(a.outputs, 32), column_sum_blocks);
     detail::column_sums_kernel<<<grid, 256, 0, stream>>>(a.rows, a.outputs, g.grad_y, partial);
     check(cudaGetLastError(), "linear_backward");
-    add_columns(partial, column_sum_blocks, a.outputs, g.grad_bias, "linear_backward", stream);
+    sums.add_columns(partial, column_sum_blocks, a.outputs, g.grad_bias, "linear_backward", stream);
 }
 
 /// And grad_weight of LinearBackwardArgs.

@@ -2,37 +2,50 @@
 // RMS normalisation, and gathering, scattering and adding of rows: bound by memory. Rank 5.
 #pragma once
 
-#include "sdepth/kernels/cuda/reduce.cuh"
+#include "sdepth/kernels/cuda/deferred_sums.cuh"
 #include "sdepth/ops/norm.hpp"
 
 namespace sdepth::inline v0::on_cuda {
 
-/// One team of warps a row; the row stays in registers between its sum and its scaling. With `gathers` the row comes
-/// from g.x, and is stored to g.out on the way.
-template <bool whole, bool gathers, class P>
-__global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a, const GatherArgs<P> g) {
+/// Where the rows of a norm come from: they are there; from GatherArgs::x; two to be added.
+enum class norm_input { rows, gathered, added };
+
+/// One team of warps a row; the row stays in registers between its sum and its scaling, and is stored on the way where
+/// it was not there before.
+template <bool whole, norm_input from, class P>
+__global__ void __launch_bounds__(256)
+    rms_norm_kernel(const RmsNormArgs<P> a, const GatherArgs<P> g, const AddArgs<P> s) {
     wait_for_kernel_before();
     const row_teams t(a.width);
     const team_member me(t);
     const long long row = static_cast<long long>(blockIdx.x) * t.teams + me.team();
     const bool live = row < a.rows.capacity() && row_place(a.rows, row).live(a.rows);
-    const auto* x = a.x + row * a.width;
-    if constexpr (gathers)
+    const auto* x = (from == norm_input::added ? s.x : a.x) + row * a.width;
+    if constexpr (from == norm_input::gathered)
         if (live)
             x = g.x + (static_cast<long long>(row_place(a.rows, row).sequence) * g.sequence + g.ids[row]) * a.width;
 
-    eight<typename P::activation> raw[4];
+    eight<typename P::activation> raw[4], other[4];
     float sum = 0;
 #pragma unroll
     for (int u = 0; u < 4; ++u) {
         const int c = me.column() + 256 * u;
-        if (live && c < a.width) raw[u] = load_eight<whole>(x + c, a.width - c);
+        if (!live || c >= a.width) continue;
+        raw[u] = load_eight<whole>(x + c, a.width - c);
+        if constexpr (from == norm_input::added) other[u] = load_eight<whole>(s.a + row * a.width + c, a.width - c);
     }
+    // A sum counts as it is stored.
+    const auto number = [&](int u, int e) {
+        if constexpr (from == norm_input::added)
+            return to_float(from_float<typename P::activation>(to_float(raw[u].x[e]) + to_float(other[u].x[e])));
+        else
+            return to_float(raw[u].x[e]);
+    };
 #pragma unroll
     for (int u = 0; u < 4; ++u)
         if (live && me.column() + 256 * u < a.width)
 #pragma unroll
-            for (int e = 0; e < 8; ++e) sum += to_float(raw[u].x[e]) * to_float(raw[u].x[e]);
+            for (int e = 0; e < 8; ++e) sum += number(u, e) * number(u, e);
     sum = me.sum(sum);
     if (!live) return;
     const float rstd = rsqrtf(sum / static_cast<float>(a.width) + static_cast<float>(a.epsilon));
@@ -43,19 +56,20 @@ __global__ void __launch_bounds__(256) rms_norm_kernel(const RmsNormArgs<P> a, c
         if (c >= a.width) continue;
         const auto w = load_eight<whole>(a.weight + c, a.width - c);
         float y[8];
-        if constexpr (gathers) {
+        if constexpr (from != norm_input::rows) {
 #pragma unroll
-            for (int e = 0; e < 8; ++e) y[e] = to_float(raw[u].x[e]);
-            store_eight<whole>(g.out + row * a.width + c, y, a.width - c);
+            for (int e = 0; e < 8; ++e) y[e] = number(u, e);
+            store_eight<whole>((from == norm_input::added ? s.sum : g.out) + row * a.width + c, y, a.width - c);
         }
 #pragma unroll
-        for (int e = 0; e < 8; ++e) y[e] = to_float(w.x[e]) * to_float(raw[u].x[e]) * rstd;
+        for (int e = 0; e < 8; ++e) y[e] = to_float(w.x[e]) * number(u, e) * rstd;
         store_eight<whole>(a.y + row * a.width + c, y, a.width - c);
     }
 }
 
-/// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind.
-template <bool whole, int warps, class P>
+/// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind. With `many` rows the next one's
+/// numbers are on their way while this one's are used; with few, those that are added to take their registers.
+template <bool whole, bool many, int warps, class P>
 __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
     wait_for_kernel_before();
@@ -63,9 +77,9 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     const row_teams t(a.width, warps);
     const team_member me(t);
     using loaded = eight<typename P::activation>;
+    const auto* const added = g.adds_to_grad_x ? g.grad_x : g.also;
     float sums[4][8] = {};
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
-    // The next row's numbers are on their way while this one's are used.
     const auto columns_of = [&](int row) {
         return row < all && row_place(a.rows, row).live(a.rows) ? a.width - me.column() : 0;  // from this thread's on
     };
@@ -80,19 +94,33 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     };
     loaded next_x[4], next_grad_y[4];
     int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
-    load(row, next, next_x, next_grad_y);
-    float next_rstd = next > 0 ? a.rstd[row] : 0.f;
+    float next_rstd = 0;
+    if constexpr (many) {
+        load(row, next, next_x, next_grad_y);
+        if (next > 0) next_rstd = a.rstd[row];
+    }
     for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride, row += stride) {
         const int columns = next;
         loaded x[4], grad_y[4];
-#pragma unroll
-        for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_y[u] = next_grad_y[u];
-        const float rstd = next_rstd;
+        float rstd = next_rstd;
         next = columns_of(row + stride);
-        load(row + stride, next, next_x, next_grad_y);
-        next_rstd = next > 0 ? a.rstd[row + stride] : 0.f;
+        if constexpr (many) {
+#pragma unroll
+            for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_y[u] = next_grad_y[u];
+            load(row + stride, next, next_x, next_grad_y);
+            next_rstd = next > 0 ? a.rstd[row + stride] : 0.f;
+        } else {
+            load(row, columns, x, grad_y);
+            if (columns > 0) rstd = a.rstd[row];
+        }
         const long long at = static_cast<long long>(row) * a.width + me.column();
         const auto* const weight = a.weight + me.column();
+        // Early, for a load after a store waits for it, for all the compiler knows.
+        loaded old[4];
+        if (!many && added != nullptr)
+#pragma unroll
+            for (int u = 0; u < 4; ++u)
+                if (256 * u < columns) old[u] = load_eight<whole>(added + at + 256 * u, columns - 256 * u);
         float along = 0;
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
@@ -106,17 +134,26 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
-            loaded old;
-            if (g.adds_to_grad_x) old = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
+            loaded was;
+            if constexpr (many) {
+                if (added != nullptr) was = load_eight<whole>(added + at + 256 * u, columns - 256 * u);
+            } else {
+                was = old[u];
+            }
             float y[8];
 #pragma unroll
             for (int e = 0; e < 8; ++e) {
                 const float gy = to_float(grad_y[u].x[e]), xe = to_float(x[u].x[e]);
                 sums[u][e] += gy * xe * rstd;
                 y[e] = rstd * (to_float(w.x[e]) * gy - xe * along);
-                if (g.adds_to_grad_x) y[e] += to_float(old.x[e]);
+                if (g.adds_to_grad_x) y[e] += to_float(was.x[e]);
             }
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
+            if (g.also == nullptr) continue;
+            if (g.adds_to_grad_x) was = load_eight<whole>(g.also + at + 256 * u, columns - 256 * u);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) y[e] = to_float(from_float<typename P::activation>(y[e])) + to_float(was.x[e]);
+            store_eight<whole>(g.also + at + 256 * u, y, columns - 256 * u);
         }
     }
     me.store_columns(t, sums, partial + static_cast<long long>(blockIdx.x) * a.width, a.width);
@@ -124,15 +161,15 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
 
 namespace detail {
 
-template <bool gathers, class P>
-void launch_rms_norm(const RmsNormArgs<P>& a, const GatherArgs<P>& g, cudaStream_t stream) {
+template <norm_input from, class P>
+void launch_rms_norm(const RmsNormArgs<P>& a, const GatherArgs<P>& g, const AddArgs<P>& s, cudaStream_t stream) {
     check_rows(a.rows, a.width, "rms_norm");
     check_width(a.width, "rms_norm");
     if (a.rows.capacity() < 1) return;
     const row_teams t(a.width);
     const unsigned blocks = blocks_of(a.rows.capacity(), t.teams), threads = static_cast<unsigned>(t.threads());
-    launch_early(a.width % 8 == 0 ? rms_norm_kernel<true, gathers, P> : rms_norm_kernel<false, gathers, P>, blocks,
-                 threads, 0, stream, "rms_norm", a, g);
+    launch_early(a.width % 8 == 0 ? rms_norm_kernel<true, from, P> : rms_norm_kernel<false, from, P>, blocks, threads,
+                 0, stream, "rms_norm", a, g, s);
 }
 
 }  // namespace detail
@@ -140,31 +177,46 @@ void launch_rms_norm(const RmsNormArgs<P>& a, const GatherArgs<P>& g, cudaStream
 /// See RmsNormArgs. Width up to 8192.
 template <class P>
 void rms_norm(const RmsNormArgs<P>& a, cudaStream_t stream) {
-    detail::launch_rms_norm<false>(a, GatherArgs<P>{}, stream);
+    detail::launch_rms_norm<norm_input::rows>(a, GatherArgs<P>{}, AddArgs<P>{}, stream);
 }
 
 /// gather(g), then rms_norm(a) of the rows that it packs, a.x = g.out: in one kernel.
 template <class P>
 void gather_rms_norm(const GatherArgs<P>& g, const RmsNormArgs<P>& a, cudaStream_t stream) {
-    detail::launch_rms_norm<true>(a, g, stream);
+    detail::launch_rms_norm<norm_input::gathered>(a, g, AddArgs<P>{}, stream);
 }
+
+/// add(s), then rms_norm(a) of the sum, a.x = s.sum: in one kernel.
+template <class P>
+void add_rms_norm(const AddArgs<P>& s, const RmsNormArgs<P>& a, cudaStream_t stream) {
+    detail::launch_rms_norm<norm_input::added>(a, GatherArgs<P>{}, s, stream);
+}
+
+namespace detail {
+
+inline constexpr long long few_rows = 8192;  // up to eight for each team of four warps
+
+}  // namespace detail
 
 constexpr std::size_t rms_norm_backward_scratch(int width) { return column_sums_scratch(width); }
 
 /// See RmsNormBackwardArgs. grad_x may be grad_y.
 template <class P>
-void rms_norm_backward(const RmsNormBackwardArgs<P>& g, void* scratch, cudaStream_t stream) {
+void rms_norm_backward(const RmsNormBackwardArgs<P>& g, block_sums sums, cudaStream_t stream) {
     const RmsNormArgs<P>& a = g.forward;
     detail::check_rows(a.rows, a.width, "rms_norm_backward");
     detail::check_width(a.width, "rms_norm_backward");
     if (a.rows.capacity() < 1) return;
-    auto* partial = static_cast<float*>(scratch);
+    auto* partial = sums.room<float>(rms_norm_backward_scratch(a.width), stream);
     const int blocks =
         detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            launch_early(rms_norm_backward_kernel<whole(), warps(), P>, grid, t, 0, stream, "rms_norm_backward", g,
-                         partial);
+            const auto run = [&](auto many) {
+                launch_early(rms_norm_backward_kernel<whole(), many(), warps(), P>, grid, t, 0, stream,
+                             "rms_norm_backward", g, partial);
+            };
+            a.rows.capacity() > detail::few_rows ? run(std::true_type{}) : run(std::false_type{});
         });
-    add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
+    sums.add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
 }
 
 namespace detail {

@@ -21,8 +21,8 @@
 #include "sdepth/kernels/cuda/attention.cuh"
 #include "sdepth/kernels/cuda/attention_backward_ends.cuh"
 #include "sdepth/kernels/cuda/attention_tiles.cuh"
+#include "sdepth/kernels/cuda/deferred_sums.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
-#include "sdepth/kernels/cuda/reduce.cuh"
 #include "sdepth/kernels/cuda/rotary.cuh"
 #include "sdepth/kernels/cuda/vector.cuh"
 #include "sdepth/ops/attention.hpp"
@@ -174,22 +174,23 @@ constexpr std::size_t prepared_attention_backward_scratch(const AttentionArgs<__
 /// packed, their norm is one of each head or none. `scratch`: 256-byte aligned, any content.
 template <class Arch, class P>
 void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, const QkPrepareBackwardArgs<P>& queries,
-                                 void* scratch, cudaStream_t stream) {
+                                 void* scratch, cudaStream_t stream, deferred_sums* later = nullptr) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     detail::check_sizes(a, "attention_backward");
     detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
         using Tile = decltype(tile);
         const backward_scratch s = detail::attention_backward_sums<Arch, Tile>(g, scratch, stream);
         backward_scratch unused{};
-        auto* const partial =
-            reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + backward_layout<Tile>(a, nullptr, unused));
+        block_sums sums(static_cast<std::byte*>(scratch) + backward_layout<Tile>(a, nullptr, unused), later);
         const int heads = detail::prepared_heads<Tile>(a);
         const dim3 grid = detail::prepared_grid<Tile>(a, heads);
+        const int blocks = detail::blocks_in(grid);
+        auto* const partial = sums.room<float>(static_cast<std::size_t>(blocks) * Tile::dim * sizeof(float), stream);
         prepared_finish_kernel<Tile, P><<<grid, 128, 0, stream>>>(
             attention_view(a), s, queries, rotary_speeds(a.head_dim, queries.forward.base), heads, partial);
         check(cudaGetLastError(), "attention_backward");
         if (queries.forward.norm == qk_norm::none) return;
-        add_columns(partial, detail::blocks_in(grid), a.head_dim, queries.grad_weight, "attention_backward", stream);
+        sums.add_columns(partial, blocks, a.head_dim, queries.grad_weight, "attention_backward", stream);
     });
 }
 

@@ -37,12 +37,12 @@ inline void check_width(int width, const char* what) {
                     std::to_string(row_teams::widest));
 }
 // Calls launch(whole, warps of a block, blocks, threads) for a kernel that sums columns, the first two as constants;
-// returns the blocks: all of them only where each team has a few rows.
+// returns the blocks: as many as leave each team two rows, no more than column_sum_blocks.
 template <class Launch>
 int with_column_teams(long long rows, int width, const Launch& launch) {
     const auto run = [&](auto whole, auto warps) {
         const row_teams t(width, warps());
-        const long long wanted = (rows + 4LL * t.teams - 1) / (4LL * t.teams);
+        const long long wanted = (rows + 2LL * t.teams - 1) / (2LL * t.teams);
         const auto blocks = static_cast<unsigned>(std::clamp<long long>(wanted, 1, column_sum_blocks));
         launch(whole, warps, blocks, static_cast<unsigned>(t.threads()));
         return static_cast<int>(blocks);
@@ -101,11 +101,10 @@ class team_member {
     int warps_, warp_, team_;
 };
 
-/// out[c] += sum over blocks of partial[block, c]. 32 columns a block of threads, 32 threads a column.
+/// out[c] += sum over blocks of partial[block, c] for the 32 columns of `group`, by 1024 threads, 32 a column.
 template <class T>
-__global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
-    wait_for_kernel_before();
-    const int c = static_cast<int>(blockIdx.x * 32 + threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
+__device__ void add_column_group(const float* partial, int blocks, int columns, int group, T* out) {
+    const int c = group * 32 + static_cast<int>(threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
     __shared__ float sums[32][33];
     float sum = 0;
     if (c < columns)
@@ -114,20 +113,13 @@ __global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial,
     sums[part][threadIdx.x % 32] = sum;
     __syncthreads();
     sum = warp_sum(sums[threadIdx.x % 32][part]);  // a warp a column
-    const int own = static_cast<int>(blockIdx.x) * 32 + part;
+    const int own = group * 32 + part;
     if (threadIdx.x % 32 == 0 && own < columns) out[own] = from_float<T>(to_float(out[own]) + sum);
 }
-template <class T>
-void add_columns(const float* partial, int blocks, int columns, T* out, const char* what, cudaStream_t stream) {
-    launch_early(add_columns_kernel<T>, detail::blocks_of(columns, 32), 1024, 0, stream, what, partial, blocks, columns,
-                 out);
-}
-
-/// *out += sum of x[0 ... n). One block.
+/// *out += sum of x[0 ... n), by 1024 threads.
 template <class T, class Out>
-__global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, Out* out) {
+__device__ void add_whole_sum(const T* x, long long n, Out* out) {
     __shared__ double sums[32];
-    wait_for_kernel_before();
     double sum = 0;
 #pragma unroll 4
     for (long long i = threadIdx.x; i < n; i += 1024) sum += static_cast<double>(x[i]);
@@ -138,6 +130,25 @@ __global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, 
     sum = warp_sum(sums[threadIdx.x]);
     if (threadIdx.x == 0) *out = static_cast<Out>(static_cast<double>(*out) + sum);
 }
+
+template <class T>
+__global__ void __launch_bounds__(1024) add_columns_kernel(const float* partial, int blocks, int columns, T* out) {
+    wait_for_kernel_before();
+    add_column_group(partial, blocks, columns, static_cast<int>(blockIdx.x), out);
+}
+/// out[c] += sum over blocks of partial[block, c].
+template <class T>
+void add_columns(const float* partial, int blocks, int columns, T* out, const char* what, cudaStream_t stream) {
+    launch_early(add_columns_kernel<T>, detail::blocks_of(columns, 32), 1024, 0, stream, what, partial, blocks, columns,
+                 out);
+}
+
+template <class T, class Out>
+__global__ void __launch_bounds__(1024) add_sum_kernel(const T* x, long long n, Out* out) {
+    wait_for_kernel_before();
+    add_whole_sum(x, n, out);
+}
+/// *out += sum of x[0 ... n). One block.
 template <class T, class Out>
 void add_sum(const T* x, long long n, Out* out, const char* what, cudaStream_t stream) {
     launch_early(add_sum_kernel<T, Out>, 1, 1024, 0, stream, what, x, n, out);

@@ -387,7 +387,7 @@ constexpr std::size_t qk_prepare_backward_scratch(int heads, int head_dim) {
 
 /// See QkPrepareBackwardArgs.
 template <class P>
-void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaStream_t stream) {
+void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, block_sums sums, cudaStream_t stream) {
     const QkPrepareArgs<P>& a = g.forward;
     const bool fast = detail::check_heads(a, "qk_prepare_backward");
     if (a.rows.capacity() < 1 || a.heads < 1) return;
@@ -395,7 +395,8 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
     QkPrepareBackwardArgs<P> turned = g;
     if (full_width) turned.forward.norm = qk_norm::none;
     const rotary_speeds speeds(a.head_dim, a.base);
-    auto* partial = static_cast<float*>(scratch);
+    const bool sums_here = a.norm == qk_norm::per_head;
+    auto* partial = sums_here ? sums.room<float>(qk_prepare_backward_scratch(a.heads, a.head_dim), stream) : nullptr;
     const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
     const int blocks = detail::blocks_of_sums(items);
     if (fast)
@@ -408,9 +409,9 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, void* scratch, cudaS
                                                  .grad_y = g.grad_x,
                                                  .grad_x = g.grad_x,
                                                  .grad_weight = g.grad_weight},
-                          scratch, stream);
-    else if (a.norm == qk_norm::per_head)
-        add_columns(partial, blocks, a.head_dim, g.grad_weight, "qk_prepare_backward", stream);
+                          sums, stream);
+    else if (sums_here)
+        sums.add_columns(partial, blocks, a.head_dim, g.grad_weight, "qk_prepare_backward", stream);
 }
 
 }  // namespace sdepth::inline v0::on_cuda

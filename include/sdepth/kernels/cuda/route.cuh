@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sdepth/kernels/cuda/reduce.cuh"
+#include "sdepth/kernels/cuda/deferred_sums.cuh"
 #include "sdepth/ops/route.hpp"
 
 namespace sdepth::inline v0::on_cuda {
@@ -110,18 +110,18 @@ constexpr std::size_t route_logits_backward_scratch(int width) { return column_s
 
 /// See RouteLogitsBackwardArgs. Width up to 8192.
 template <class P>
-void route_logits_backward(const RouteLogitsBackwardArgs<P>& g, void* scratch, cudaStream_t stream) {
+void route_logits_backward(const RouteLogitsBackwardArgs<P>& g, block_sums sums, cudaStream_t stream) {
     const RouteLogitsArgs<P>& a = g.forward;
     detail::check_rows(a.rows, a.width, "route_logits_backward");
     detail::check_width(a.width, "route_logits_backward");
     if (a.rows.capacity() < 1) return;
-    auto* partial = static_cast<float*>(scratch);
+    auto* partial = sums.room<float>(route_logits_backward_scratch(a.width), stream);
     const int blocks =
         detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
             launch_early(route_logits_backward_kernel<whole(), warps(), P>, grid, t, 0, stream, "route_logits_backward",
                          g, partial);
         });
-    add_columns(partial, blocks, a.width, g.grad_weight, "route_logits_backward", stream);
+    sums.add_columns(partial, blocks, a.width, g.grad_weight, "route_logits_backward", stream);
 }
 
 namespace detail {
@@ -242,7 +242,7 @@ void scatter_residual(const ScatterResidualArgs<P>& a, cudaStream_t stream) {
 /// One warp a row: the products of grad_x with the branches, then the branches' gradients. A row's share of grad_scale
 /// stays behind, 0 for a dead row.
 template <bool whole, class P>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 2)
     scatter_residual_backward_kernel(const ScatterResidualBackwardArgs<P> g, float* shares) {
     wait_for_kernel_before();
     const ScatterResidualArgs<P>& args = g.forward;
@@ -292,6 +292,20 @@ __global__ void __launch_bounds__(256)
             }
         }
     }
+#pragma unroll 1
+    for (int c = lane * 8; g.before != nullptr && c < args.width; c += 512) {
+        eight<typename P::activation> before[2];
+        before[0] = load_eight<whole>(g.before + at + c, args.width - c);
+        if (c + 256 < args.width) before[1] = load_eight<whole>(g.before + at + c + 256, args.width - c - 256);
+        auto* const to = args.x + by.at * args.width + c;
+        float y[8];
+#pragma unroll
+        for (int u = 0; u < 2; ++u) {
+#pragma unroll
+            for (int e = 0; e < 8; ++e) y[e] = to_float(before[u].x[e]);
+            if (c + 256 * u < args.width) store_eight<whole>(to + 256 * u, y, args.width - c - 256 * u);
+        }
+    }
     on_a = warp_sum(on_a), on_f = warp_sum(on_f);
     if (lane != 0) return;
     const float gated = args.gate == gate_form::ffn ? on_f : by.scale * (on_a + on_f);
@@ -305,16 +319,19 @@ constexpr std::size_t scatter_residual_backward_scratch(long long rows) {
 
 /// See ScatterResidualBackwardArgs.
 template <class P>
-void scatter_residual_backward(const ScatterResidualBackwardArgs<P>& g, void* scratch, cudaStream_t stream) {
+void scatter_residual_backward(const ScatterResidualBackwardArgs<P>& g, block_sums sums, cudaStream_t stream) {
     const ScatterResidualArgs<P>& a = g.forward;
     detail::check_rows(a.rows, a.width, "scatter_residual_backward");
     if (a.rows.capacity() < 1) return;
-    auto* shares = static_cast<float*>(scratch);
+    auto* shares = g.grad_scale == nullptr
+                       ? nullptr
+                       : sums.room<float>(scatter_residual_backward_scratch(a.rows.capacity()), stream);
     const auto kernel =
         a.width % 8 == 0 ? scatter_residual_backward_kernel<true, P> : scatter_residual_backward_kernel<false, P>;
     launch_early(kernel, detail::blocks_of(a.rows.capacity(), 8), 256, 0, stream, "scatter_residual_backward", g,
                  shares);
-    if (g.grad_scale != nullptr) add_sum(shares, a.rows.capacity(), g.grad_scale, "scatter_residual_backward", stream);
+    if (g.grad_scale != nullptr)
+        sums.add_sum(shares, a.rows.capacity(), g.grad_scale, "scatter_residual_backward", stream);
 }
 
 /// One thread a row; a block leaves its sum of losses behind.
@@ -344,13 +361,13 @@ constexpr std::size_t route_loss_scratch(long long rows) {
 
 /// See RouteLossArgs.
 template <class P>
-void route_loss(const RouteLossArgs<P>& a, void* scratch, cudaStream_t stream) {
+void route_loss(const RouteLossArgs<P>& a, block_sums sums, cudaStream_t stream) {
     detail::check_rows(a.rows, 1, "route_loss");
     if (a.rows.capacity() < 1) return;
-    auto* partial = static_cast<double*>(scratch);
+    auto* partial = sums.room<double>(route_loss_scratch(a.rows.capacity()), stream);
     const unsigned blocks = detail::blocks_of(a.rows.capacity(), 256);
     launch_early(route_loss_kernel<P>, blocks, 256, 0, stream, "route_loss", a, partial);
-    add_sum(partial, blocks, a.loss_sum, "route_loss", stream);
+    sums.add_sum(partial, blocks, a.loss_sum, "route_loss", stream);
 }
 
 namespace detail {

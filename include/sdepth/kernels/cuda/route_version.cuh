@@ -102,6 +102,17 @@ __global__ void __launch_bounds__(256, 1) route_version_kernel(const version_pie
             if (at >= 0 && left > 0) x = load_eight<whole>(a.x + at * a.width + column + c, left);
             *reinterpret_cast<uint4*>(own.x + r * tile::x_stride + c) = *reinterpret_cast<const uint4*>(&x);
         }
+        // What grad_x has: one load after another would wait each for its store, for all the compiler knows.
+        __nv_bfloat162 old[2][8];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const long long at = __shfl_sync(~0u, mine, row_of + 8 * half);
+#pragma unroll
+            for (int n = 0; n < 8; ++n)
+                if (whole && at >= 0 && column + pair_of + 8 * n < a.width)
+                    old[half][n] =
+                        *reinterpret_cast<const __nv_bfloat162*>(a.grad_x + at * a.width + column + pair_of + 8 * n);
+        }
         __syncwarp();
 
         float to_x[8][4] = {};
@@ -142,9 +153,9 @@ __global__ void __launch_bounds__(256, 1) route_version_kernel(const version_pie
                 const int left = a.width - column - pair_of - 8 * n;
                 if constexpr (whole) {
                     if (left <= 0) continue;
-                    auto& two = *reinterpret_cast<__nv_bfloat162*>(to + 8 * n);
-                    const float2 old = __bfloat1622float2(two);
-                    two = __floats2bfloat162_rn(old.x + to_x[n][2 * half], old.y + to_x[n][2 * half + 1]);
+                    const float2 was = __bfloat1622float2(old[half][n]);
+                    *reinterpret_cast<__nv_bfloat162*>(to + 8 * n) =
+                        __floats2bfloat162_rn(was.x + to_x[n][2 * half], was.y + to_x[n][2 * half + 1]);
                 } else {
                     for (int e = 0; e < 2; ++e)
                         if (e < left)

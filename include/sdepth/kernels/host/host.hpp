@@ -114,6 +114,14 @@ class host {
     void rms_norm(const RmsNormArgs<precision>& a) { on_host::rms_norm<T>(team_, a); }
     void rms_norm_backward(const RmsNormBackwardArgs<precision>& a) { on_host::rms_norm_backward<T>(team_, a); }
     void gather(const GatherArgs<precision>& a) { on_host::gather<T>(team_, a); }
+    void gather_rms_norm(const GatherArgs<precision>& g, const RmsNormArgs<precision>& a) {
+        gather(g);
+        rms_norm(a);
+    }
+    void add_rms_norm(const AddArgs<precision>& sum, const RmsNormArgs<precision>& a) {
+        add(sum);
+        rms_norm(a);
+    }
     void scatter(const ScatterArgs<precision>& a) { on_host::scatter<T>(team_, a); }
     void add(const AddArgs<precision>& a) { on_host::add<T>(team_, a); }
 
@@ -205,6 +213,9 @@ class host {
     void route_logits(const RouteLogitsArgs<precision>& a) { on_host::route_logits<T>(team_, a); }
     void route_logits_backward(const RouteLogitsBackwardArgs<precision>& a) {
         on_host::route_logits_backward<T>(team_, a);
+    }
+    void route_version_logits(const RouteVersionLogitsArgs<precision>& a) {
+        on_host::route_version_logits<T>(team_, a);
     }
     void route_version_backward(const RouteVersionBackwardArgs<precision>& a) {
         on_host::route_version_backward<T>(team_, a);

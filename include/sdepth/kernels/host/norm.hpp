@@ -58,6 +58,8 @@ void rms_norm_backward(workers& team, const RmsNormBackwardArgs<uniform_precisio
         const long long at = row * a.width;
         detail::normalise_backward(a.x + at, a.weight, a.rstd[row], g.grad_y + at, g.grad_x + at, g.adds_to_grad_x,
                                    grad_weight, a.width);
+        if (g.also == nullptr) return;
+        for (int c = 0; c < a.width; ++c) g.also[at + c] += g.grad_x[at + c];
     });
 }
 

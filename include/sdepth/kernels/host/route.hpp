@@ -36,13 +36,31 @@ void route_logits_backward(workers& team, const RouteLogitsBackwardArgs<uniform_
     });
 }
 
+namespace detail {
+
+// Row of x that row `row` of a version is.
+template <class Args>
+long long version_place(const Args& a, long long row) {
+    const long long start = row / a.rows.each.capacity * a.sequence;
+    return start + (a.ids == nullptr ? row % a.rows.each.capacity : a.ids[row]);
+}
+
+}  // namespace detail
+
+/// See RouteVersionLogitsArgs.
+template <class T>
+void route_version_logits(workers& team, const RouteVersionLogitsArgs<uniform_precision<T>>& a) {
+    for_rows(team, a.rows, [&](long long row) {
+        const long long at = detail::version_place(a, row);
+        for (int j = a.first; j < a.layers; ++j)
+            a.logits[j * a.logits_stride + at] = detail::dot(a.weight + j * a.stride, a.x + at * a.width, a.width);
+    });
+}
+
 /// See RouteVersionBackwardArgs; one part of sums.
 template <class T>
 void route_version_backward(workers& team, const RouteVersionBackwardArgs<uniform_precision<T>>& a) {
-    const auto place = [&](long long row) {
-        const long long start = row / a.rows.each.capacity * a.sequence;
-        return start + (a.ids == nullptr ? row % a.rows.each.capacity : a.ids[row]);
-    };
+    const auto place = [&](long long row) { return detail::version_place(a, row); };
     const long long all = static_cast<long long>(a.rows.batch) * a.sequence;
     for_rows_with_sums(team, a.rows, a.layers * a.width, a.sums, [&](long long row, T* sums) {
         const long long at = place(row);
@@ -233,6 +251,7 @@ void scatter_residual_backward(workers& team, const ScatterResidualBackwardArgs<
             for (int c = 0; c < args.width; ++c) g.grad_a[row * args.width + c] = by.a * grad_x[c];
         if (args.f != nullptr)
             for (int c = 0; c < args.width; ++c) g.grad_f[row * args.width + c] = by.f * grad_x[c];
+        if (g.before != nullptr) std::copy_n(g.before + row * args.width, args.width, args.x + at * args.width);
     });
 }
 
