@@ -112,6 +112,7 @@ struct tensor_row {
     row_scope scope = row_scope::none;
     bool trained = true;
     bool decays = false;
+    double rate = 1;  ///< share of the learning rate that AdamW takes here
     update_group group = update_group::adamw;
     long long copies = 1;
     ratio active = 1;  ///< share of the tensor that one token's pass uses

@@ -615,6 +615,7 @@ class pipeline {
                         .beta2 = s.beta2,
                         .epsilon = s.epsilon,
                         .decay = decay,
+                        .share = row.tensor.rate,
                         .scalars = batch_.scalars,
                         .master = parameters_.master + row.offset,
                         .weight = parameters_.copy_at(row.offset),

@@ -98,6 +98,7 @@ enum class policy_name {
     clear_every,
     loss_weight,
     cut_rate,
+    router_rate,
     shared,
     weight_scale,
     capacity,

@@ -84,7 +84,8 @@ void adamw(const sdepth::AdamwArgs<exact>& a) {
                                 .beta1 = a.beta1,
                                 .beta2 = a.beta2,
                                 .epsilon = a.epsilon,
-                                .decay = a.decay};
+                                .decay = a.decay,
+                                .share = a.share};
     to.in(d.scalars, a.scalars, 1);
     to.inout(d.master, a.master, n);
     to.inout(d.weight, copies.data(), n);

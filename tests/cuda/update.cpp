@@ -23,7 +23,7 @@ void check_squares(long long n) {
     CHECK(got == again);
 }
 
-void check_adamw(long long layers, long long n, long long stride, bool reversed, double decay) {
+void check_adamw(long long layers, long long n, long long stride, bool reversed, double decay, double share = 1) {
     std::mt19937_64 random(std::random_device{}());
     INFO("adamw " << layers << " x " << n << " every " << stride);
     sdepth::host<double> host(1);
@@ -44,6 +44,7 @@ void check_adamw(long long layers, long long n, long long stride, bool reversed,
                 .grad_stride = reversed ? -stride : stride,
                 .second_stride = dense,
                 .decay = decay,
+                .share = share,
                 .scalars = &scalars,
                 .master = s.w.data(),
                 .grad = grad.data() + (reversed ? (layers - 1) * stride : 0),
@@ -156,7 +157,7 @@ TEST_CASE("begin_update equals the oracle", "[update]") {
 }
 TEST_CASE("adamw equals the oracle", "[update]") {
     check_adamw(1, 1, 0, false, .1), check_adamw(1, 100003, 0, false, .1), check_adamw(5, 1000, 1024, true, 0);
-    check_adamw(3, 5, 128, false, .1), check_adamw(70, 2048, 4096, true, .1);
+    check_adamw(3, 5, 128, false, .1), check_adamw(2, 256, 256, true, 0, .125), check_adamw(70, 2048, 4096, true, .1);
 }
 TEST_CASE("squares and adamw on small shapes", "[update][small]") {
     check_squares(0), check_squares(5), check_squares(3001), check_muon(2, 1, 16, 24, 2);

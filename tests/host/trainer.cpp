@@ -379,6 +379,42 @@ TEST_CASE("weight decay and Muon reach the tensors that the table says") {
     CHECK(decayed == expected);
 }
 
+TEST_CASE("the router's share of the rate reaches the router alone") {
+    constexpr long long routers = 2;
+    using Slow = Model<dense + sparse<2, sparse_policy{.router_rate = 0.25}> * 2_c + dense, small>;
+    training_of<XMoD> whole;
+    training_of<Slow> quarter;
+    std::vector<int> tokens(24), targets(24, 1);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int>(i * 11 % 256);
+    const step_totals totals{.targets = 24, .rows = 24};
+    std::vector<float> before;
+    const auto step = [&](auto& model) {
+        model.model.initialise(3);
+        before = model.weights();
+        model.model.accumulate({tokens.data(), targets.data()}, totals);
+        model.model.update({.rate = 1e-3}, totals);
+        return model.weights();
+    };
+    const std::vector<float> by_whole = step(whole), by_quarter = step(quarter);
+    long long seen = 0;
+    for_each_file_tensor<XMoD>([&](const file_tensor& t) {
+        const bool router = t.row->tensor.use == role::router;
+        seen += router ? 1 : 0;
+        INFO(t.name);
+        for (auto i = static_cast<std::size_t>(t.offset); i < static_cast<std::size_t>(t.offset + t.elements); ++i) {
+            const double moved = static_cast<double>(by_whole[i]) - static_cast<double>(before[i]);
+            const double less = static_cast<double>(by_quarter[i]) - static_cast<double>(before[i]);
+            if (router) {
+                CHECK(moved != 0);
+                CHECK(less == Approx(moved / 4).epsilon(1e-4));  // of .001, beside weights of .02 in fp32
+            } else {
+                CHECK(by_quarter[i] == by_whole[i]);
+            }
+        }
+    });
+    CHECK(seen == routers);
+}
+
 TEST_CASE("a small model learns a batch by heart") {
     training_of<XMoD> model;
     model.model.initialise(3);

@@ -179,6 +179,9 @@ static_assert(out_of_range<skips<sparse_policy{.loss_weight = -1e-2}>>(policy_na
 static_assert(out_of_range<skips<sparse_policy{.cut_rate = -0.5}>>(policy_name::cut_rate, -500'000));
 static_assert(out_of_range<skips<sparse_policy{.cut_rate = 1.5}>>(policy_name::cut_rate, 1'500'000));
 static_assert(fine<skips<sparse_policy{.loss_weight = 0, .cut_rate = 0}>> && fine<skips<sparse_policy{.cut_rate = 1}>>);
+static_assert(out_of_range<skips<sparse_policy{.router_rate = -0.1}>>(policy_name::router_rate, -100'000));
+static_assert(out_of_range<skips<sparse_policy{.router_rate = 2}>>(policy_name::router_rate, 2'000'000));
+static_assert(fine<skips<sparse_policy{.router_rate = 0}>>);
 
 static_assert(out_of_range<skips<sparse_policy{.clear_every = (1LL << 30) + 1}>>(policy_name::clear_every,
                                                                                  1'073'741'825'000'000));

@@ -138,7 +138,7 @@ using sparse_function = fields<&sparse_policy::gate, &sparse_policy::scale, &spa
                                &sparse_policy::increment, &sparse_policy::clear_every, &sparse_policy::cut,
                                &sparse_policy::gate_logit, &sparse_policy::scope, &sparse_policy::keys>;
 using sparse_record = fields<&sparse_policy::scale_start, &sparse_policy::loss_logit, &sparse_policy::detach,
-                             &sparse_policy::loss_weight, &sparse_policy::cut_rate>;
+                             &sparse_policy::loss_weight, &sparse_policy::cut_rate, &sparse_policy::router_rate>;
 static_assert(check_fields<sparse_family, sparse_policy{}>(sparse_function{}, sparse_record{}));
 static_assert(check_fields<sparse_family, printed_mod_policy>(sparse_function{}, sparse_record{}));
 static_assert(describe<Sparse<8>>().digest != describe<Sparse<9>>().digest);

@@ -49,6 +49,7 @@ struct sparse_policy {
     bool detach = false;        ///< stop the routing loss at the router
     double loss_weight = 1e-2;  ///< of the routing loss (Eq. 9), mean over sparse layers and rows
     double cut_rate = 0.02;     ///< share of a step's cut that enters the tracked one
+    double router_rate = 1;     ///< share of the learning rate that the router's weight takes
 
     friend constexpr bool operator==(const sparse_policy&, const sparse_policy&) = default;
 };
@@ -90,6 +91,7 @@ struct Sparse : detail::sparse_base {
         tensor_rows rows;
         rows.add(vector("router.weight", role::router, d.width, {init_kind::normal, 0.02}));
         rows.begin()->scope = row_scope::all;
+        rows.begin()->rate = P.router_rate;
         if (P.scale) rows.add(vector("router.scale", role::scale, 1, {init_kind::constant, P.scale_start}));
         if (P.cut == threshold::tracked) {
             tensor_row cut = vector("router.cut", role::cut, 1, {init_kind::zeros, 0});
@@ -149,6 +151,7 @@ struct Sparse : detail::sparse_base {
         sink.record("routing loss gradient", P.detach ? "router only" : "router and its input");
         sink.record("cut rule", "c += rate (m - c) once a step, m = mean midpoint of last chosen and first unchosen");
         sink.record("cut rate", P.cut_rate);
+        sink.record("router rate", P.router_rate);
         sink.function("inner layer", L::name);
         L::describe(sink, d);
     }
@@ -177,7 +180,8 @@ struct Sparse : detail::sparse_base {
             detail::require_between(-detail::largest_policy, detail::largest_policy, policy_name::scale_start,
                                     P.scale_start),
             require_not_negative(policy_name::loss_weight, P.loss_weight),
-            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate), check_choices());
+            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate),
+            detail::require_up_to(1, policy_name::router_rate, P.router_rate), check_choices());
     }
     static constexpr verdict check_choices() {
         using detail::require_choice;

@@ -59,7 +59,7 @@ SDEPTH_HOST_DEVICE inline update_scalars scalars_of(const BeginUpdateArgs& a) {
 }
 
 /// AdamW (Loshchilov and Hutter 2019): m, v moving averages of grad_scale * grad, bias-corrected;
-/// w -= rate (m' / (sqrt(v') + epsilon) + decay w). One tensor in each of `layers` layers.
+/// w -= share rate (m' / (sqrt(v') + epsilon) + decay w). One tensor in each of `layers` layers.
 template <class P>
 struct AdamwArgs {
     long long layers = 1, count = 0;  // tensors, numbers of one
@@ -67,6 +67,7 @@ struct AdamwArgs {
     long long grad_stride = 0;        // in the gradients too; negative where they lie in reverse order
     long long second_stride = 0;      // and in v
     double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
+    double share = 1;  // of the step's rate
     const update_scalars* scalars = nullptr;
     typename P::master* master = nullptr;        // w, first layer
     typename P::weight* weight = nullptr;        // its rounded copy, written as well; null where there is none

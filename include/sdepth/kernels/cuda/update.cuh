@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(256) adamw_kernel(const AdamwArgs<P> a) {
     const auto beta1 = static_cast<float>(a.beta1), beta2 = static_cast<float>(a.beta2);
     const auto rest1 = static_cast<float>(1 - a.beta1), rest2 = static_cast<float>(1 - a.beta2);
     const auto epsilon = static_cast<float>(a.epsilon), decay = static_cast<float>(a.decay);
-    const auto scale = static_cast<float>(s.grad_scale), rate = static_cast<float>(s.rate);
+    const auto scale = static_cast<float>(s.grad_scale), rate = static_cast<float>(a.share * s.rate);
     const auto correct1 = static_cast<float>(s.correct1), correct2 = static_cast<float>(s.correct2);
     const auto work = [&]<bool whole>(int n) {
         const auto grad = load_eight<whole>(a.grad + grad_at, n);
