@@ -13,7 +13,10 @@ import sys
 
 def read(path: pathlib.Path) -> list:
     """The objects of a log; an unfinished last line, of a run that goes on, is left out."""
-    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeError) as problem:
+        sys.exit(f"plot.py: {path}: cannot be read: {problem}; name a JSON-lines log")
     rows = []
     for number, line in enumerate(lines[:-1], 1):
         try:

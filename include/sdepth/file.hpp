@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "sdepth/error.hpp"
@@ -45,7 +46,28 @@ class file_handle {
     int number_;
 };
 
+/// What `path` leads to through links, whether it exists or not.
+inline std::filesystem::path followed(std::filesystem::path path) {
+    std::error_code ignored;
+    for (int links = 0; std::filesystem::is_symlink(path, ignored); ++links) {
+        if (links == 40) throw error(path.string() + ": is a link that leads in a circle; name a file");
+        const std::filesystem::path next = std::filesystem::read_symlink(path, ignored);
+        path = next.is_absolute() ? next : path.parent_path() / next;
+    }
+    return path;
+}
+
 }  // namespace detail
+
+/// Whether both name one file, or would once it is there.
+inline bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(a, b, ignored)) return true;
+    const auto whole = [&](const auto& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(detail::followed(path)), ignored);
+    };
+    return whole(a) == whole(b);
+}
 
 /// A regular file opened for reading. Throws `sdepth::error` if it cannot be opened or is no regular file.
 class input_file {
@@ -119,10 +141,15 @@ class file_map {
 /// A file that appears under its name complete or not at all. Bytes go to `<path>.tmp-<process>` in the same folder;
 /// `commit` syncs that file, renames it over `path` and syncs the folder. Destroyed before that, it removes the new
 /// file. Killed before that, it leaves the old file whole; the next `output_file` for the same path clears the remains.
+/// Links are followed: what they lead to is replaced. What is there and no regular file is refused.
 class output_file {
   public:
-    explicit output_file(std::filesystem::path path)
-        : path_(std::move(path)), new_path_(path_.string() + ".tmp-" + std::to_string(::getpid())) {
+    explicit output_file(const std::filesystem::path& path)
+        : path_(detail::followed(path)), new_path_(path_.string() + ".tmp-" + std::to_string(::getpid())) {
+        std::error_code ignored;
+        const auto there = std::filesystem::status(path_, ignored);
+        if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+            throw error(path.string() + ": is there and no regular file; name a file");
         clear_remains();
         handle_ = detail::file_handle(::open(new_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
         if (handle_.number() < 0) detail::fail_file(new_path_, "create it", errno);
@@ -144,6 +171,13 @@ class output_file {
             offset += static_cast<std::uint64_t>(put);
             bytes -= static_cast<std::uint64_t>(put);
         }
+    }
+
+    /// Takes room for `bytes` bytes on the disk. Throws if there is none; where a file system cannot tell, nothing.
+    void reserve(std::uint64_t bytes) {
+        if (bytes == 0 || ::fallocate(handle_.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
+        if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR) return;
+        detail::fail_file(path_, "take " + std::to_string(bytes) + " bytes for it", errno);
     }
 
     /// Puts the new file in the place of the old one. After an error the old file is still there.

@@ -10,6 +10,8 @@ set(SDEPTH_HEADERS
     bfloat16.hpp
     random.hpp
     file.hpp
+    file_lock.hpp
+    word_digest.hpp
     json.hpp
     sha256.hpp
     schedule.hpp

@@ -8,12 +8,14 @@
 #include <fstream>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sdepth/error.hpp"
 #include "sdepth/file.hpp"
@@ -48,12 +50,12 @@ class json_log {
   public:
     /// Opens the log at `path` for a run that goes on with step `next_step`: lines of earlier steps stay, lines of this
     /// step and later ones (of a run that was stopped after its last checkpoint), and an unfinished last line, are
-    /// removed. A new run begins with step 0: an empty log.
+    /// removed. A new run begins with step 0: an empty log. A file that is no log of steps is refused and left alone.
     json_log(std::filesystem::path path, std::uint64_t next_step) : path_(std::move(path)) {
         std::error_code ignored;
         if (std::filesystem::exists(path_, ignored)) {
             const std::string old = input_file(path_).text();
-            const std::string kept = next_step == 0 ? std::string() : lines_before(old, next_step);
+            const std::string kept = lines_before(old, next_step);
             if (kept.size() != old.size()) {
                 output_file shorter(path_);
                 shorter.write(kept.data(), kept.size(), 0);
@@ -76,28 +78,44 @@ class json_log {
         if (!out_) throw error(path_.string() + ": cannot write a line; is the disk full?");
     }
 
+    /// Whether a line of the step before `next_step` was kept that has the member `name`.
+    bool last_step_has(const std::string& name) const { return last_.contains(name); }
+
   private:
-    std::string lines_before(const std::string& old, std::uint64_t next_step) const {
+    // What stays of an old log: lines of steps before `next_step` and, from step 1 on, those that name no step.
+    std::string lines_before(const std::string& old, std::uint64_t next_step) {
+        const std::string mend = "move it away or name another log";
         std::string kept;
-        std::size_t number = 1;
-        for (std::size_t begin = 0, end = 0; (end = old.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        std::size_t number = 1, begin = 0;
+        bool steps = false;
+        for (std::size_t end = 0; (end = old.find('\n', begin)) != std::string::npos; begin = end + 1) {
             const std::string_view line(old.data() + begin, end - begin);
-            json_reader in(line, path_.string() + ": line " + std::to_string(number++),
-                           "move the log away and resume without it");
+            json_reader in(line, path_.string() + ": is no log of a run: line " + std::to_string(number++), mend);
             std::optional<std::uint64_t> step;
+            std::vector<std::string> names;
             in.object([&](const std::string& name) {
+                names.push_back(name);
                 if (name == "step")
                     step = in.unsigned_integer();
                 else
                     in.skip();
             });
             in.end();
-            if (!step || *step < next_step) kept.append(line).append("\n");
+            steps = steps || step;
+            if (step ? *step >= next_step : next_step == 0) continue;
+            kept.append(line).append("\n");
+            if (step && *step + 1 == next_step) last_.insert(names.begin(), names.end());
         }
+        // A line that was cut off may stand at the end, and alone if the run was killed in its first.
+        const std::string_view cut = std::string_view(old).substr(begin), first = "{\"step\": ";
+        const bool begins = !cut.empty() && cut.substr(0, first.size()) == first.substr(0, cut.size());
+        if (steps ? !cut.empty() && cut[0] != '{' : !old.empty() && !begins)
+            throw error(path_.string() + ": is no log of a run: no line has a step; " + mend);
         return kept;
     }
 
     std::filesystem::path path_;
+    std::set<std::string> last_;  // members of the kept lines of the last step
     std::ofstream out_;
 };
 

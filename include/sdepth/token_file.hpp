@@ -27,6 +27,8 @@ struct token_source {
     std::string tokenizer{};                        ///< such as "gpt2"
     std::uint32_t vocabulary = 0;                   ///< every token is below it
     std::optional<std::uint32_t> document_token{};  ///< the token that begins each document, if one does
+
+    friend bool operator==(const token_source&, const token_source&) = default;
 };
 
 /// What a token file holds; the content of `<name>.bin.json`.
@@ -102,6 +104,20 @@ inline std::string sha256_of(const file_map& map) {
     return sum.hex();
 }
 
+inline std::uint32_t token_at(const unsigned char* place, unsigned bytes) {
+    std::uint32_t token = 0;
+    std::memcpy(&token, place, bytes);  // little-endian: the low bytes come first
+    return token;
+}
+
+inline void check_token(const std::filesystem::path& path, std::uint64_t i, std::uint32_t token,
+                        std::uint32_t vocabulary) {
+    if (token < vocabulary) return;
+    throw error(path.string() + ": token " + std::to_string(i) + " is " + std::to_string(token) +
+                ", outside the vocabulary of " + std::to_string(vocabulary) +
+                "; make the sidecar for the right tokenizer");
+}
+
 /// Checks header and size of a mapped token file and gives its layout; fills in the count.
 inline const token_layout& check_token_header(const std::filesystem::path& path, const file_map& map,
                                               std::uint64_t& count) {
@@ -142,10 +158,7 @@ class token_file {
         if (policy == checksum::verify && detail::sha256_of(map_) != description_.sha256)
             throw error(path.string() + ": its SHA-256 is not the one in its sidecar; fetch or make both again");
         for (std::uint64_t i = 0; i < count; ++i)
-            if ((*this)[i] >= description_.source.vocabulary)
-                throw error(path.string() + ": token " + std::to_string(i) + " is " + std::to_string((*this)[i]) +
-                            ", outside the vocabulary of " + std::to_string(description_.source.vocabulary) +
-                            "; make the sidecar for the right tokenizer");
+            detail::check_token(path, i, (*this)[i], description_.source.vocabulary);
     }
 
     const std::filesystem::path& path() const { return path_; }
@@ -155,15 +168,7 @@ class token_file {
     std::uint64_t size() const { return description_.count; }
 
     std::uint32_t operator[](std::uint64_t i) const {
-        const unsigned char* place = data() + i * token_bytes_;
-        if (token_bytes_ == 2) {
-            std::uint16_t token = 0;
-            std::memcpy(&token, place, 2);
-            return token;
-        }
-        std::uint32_t token = 0;
-        std::memcpy(&token, place, 4);
-        return token;
+        return detail::token_at(data() + i * token_bytes_, token_bytes_);
     }
 
     /// The tokens as they lie in the file, `token_bytes()` each.
@@ -177,26 +182,64 @@ class token_file {
     token_description description_;
 };
 
-/// Writes the sidecar of the token file at `path`, whose header it checks. Of `about`, the tokenizer, the vocabulary
-/// and the document token are taken; the rest is found out. For files that other programs made.
+namespace detail {
+
+/// The layout of the tokens of a vocabulary; llm.c's two tokenizers have one each.
+inline const token_layout& layout_of(const token_source& about) {
+    return token_layouts[about.vocabulary > 0x10000 ? 1 : 0];
+}
+
+inline void write_sidecar(const std::filesystem::path& path, const file_map& map, std::uint64_t count,
+                          const token_source& about) {
+    std::string text = "{\n  \"tokenizer\": " + json_quote(about.tokenizer) +
+                       ",\n  \"vocabulary\": " + std::to_string(about.vocabulary) + ",\n";
+    if (about.document_token) text += "  \"document_token\": " + std::to_string(*about.document_token) + ",\n";
+    text += "  \"count\": " + std::to_string(count) + ",\n  \"dtype\": " + json_quote(layout_of(about).dtype) +
+            ",\n  \"sha256\": \"" + sha256_of(map) + "\"\n}\n";
+    output_file out(sidecar_path(path));
+    out.write(text.data(), text.size(), 0);
+    out.commit();
+}
+
+// Refuses to change a sidecar that is right about the file and says something else.
+inline void keep_sidecar(const std::filesystem::path& path, const token_source& about) {
+    std::optional<token_source> stored;
+    try {
+        stored = token_file(path).description().source;
+    } catch (const error&) {  // none there, or a wrong one: it may be written
+        return;
+    }
+    if (*stored == about) return;
+    throw error(sidecar_path(path).string() + ": fits the file and says tokenizer " +
+                json_quote_short(stored->tokenizer) + ", vocabulary " + std::to_string(stored->vocabulary) +
+                "; remove it if that is wrong");
+}
+
+}  // namespace detail
+
+/// Writes the sidecar of the token file at `path`. Of `about`, the tokenizer, the vocabulary and the document token are
+/// taken; the rest is found out. For files that other programs made. Throws `sdepth::error`, having written nothing, if
+/// the vocabulary does not belong to the file's magic, a token lies outside it, or a valid sidecar says something else.
 inline void describe_token_file(const std::filesystem::path& path, const token_source& about) {
     const file_map map{input_file(path)};
     std::uint64_t count = 0;
     const detail::token_layout& layout = detail::check_token_header(path, map, count);
-    std::string text = "{\n  \"tokenizer\": " + json_quote(about.tokenizer) +
-                       ",\n  \"vocabulary\": " + std::to_string(about.vocabulary) + ",\n";
-    if (about.document_token) text += "  \"document_token\": " + std::to_string(*about.document_token) + ",\n";
-    text += "  \"count\": " + std::to_string(count) + ",\n  \"dtype\": " + json_quote(layout.dtype) +
-            ",\n  \"sha256\": \"" + detail::sha256_of(map) + "\"\n}\n";
-    output_file out(detail::sidecar_path(path));
-    out.write(text.data(), text.size(), 0);
-    out.commit();
+    const detail::token_layout& wanted = detail::layout_of(about);
+    if (layout.magic != wanted.magic)
+        throw error(path.string() + ": holds tokens of type " + std::string(layout.dtype) + ", those of " +
+                    json_quote_short(about.tokenizer) + " are " + std::string(wanted.dtype) +
+                    "; name the tokenizer that made the file");
+    const unsigned char* tokens = map.data() + detail::token_header_bytes;
+    for (std::uint64_t i = 0; i < count; ++i)
+        detail::check_token(path, i, detail::token_at(tokens + i * layout.bytes, layout.bytes), about.vocabulary);
+    detail::keep_sidecar(path, about);
+    detail::write_sidecar(path, map, count, about);
 }
 
 /// Writes a token file and its sidecar. The vocabulary decides between 16 and 32 bits a token.
 inline void write_token_file(const std::filesystem::path& path, std::span<const std::uint32_t> tokens,
                              const token_source& about) {
-    const detail::token_layout& layout = detail::token_layouts[about.vocabulary > 0x10000 ? 1 : 0];
+    const detail::token_layout& layout = detail::layout_of(about);
     if (tokens.empty() || tokens.size() > std::numeric_limits<std::int32_t>::max())
         throw error(path.string() + ": not written: " + std::to_string(tokens.size()) +
                     " tokens, a token file holds 1 to 2147483647; split the text");
@@ -214,7 +257,7 @@ inline void write_token_file(const std::filesystem::path& path, std::span<const 
     output_file out(path);
     out.write(bytes.data(), bytes.size(), 0);
     out.commit();
-    describe_token_file(path, about);
+    detail::write_sidecar(path, file_map(input_file(path)), tokens.size(), about);
 }
 
 }  // namespace sdepth::inline v0

@@ -57,13 +57,36 @@ TEST_CASE("a resumed run's log has every step once", "[log]") {
     CHECK(read_bytes(path) == whole);
 }
 
-TEST_CASE("a log that is none is left alone", "[log]") {
+TEST_CASE("a log that is none is left alone, by a new run too", "[log]") {
     const temporary_folder folder;
     const auto path = folder / "x.jsonl";
-    for (const char* text : {"hello\n", "{\"step\": 1}\n{\"step\": -1}\n", "{\"step\": 1} x\n", "[]\n"}) {
-        write_bytes(path, text);
-        CHECK_THROWS_AS(json_log(path, 1), error);
-        CHECK(read_bytes(path) == text);
+    for (const char* text : {"hello\n", "hello", "{\"step\": 1}\n{\"step\": -1}\n", "{\"step\": 1} x\n", "[]\n", "\n",
+                             "{\"step\": 1}\nhello", "{\"text\": \"a data set\"}\n", "{\"text\": 1}"}) {
+        for (const std::uint64_t next_step : {0, 1}) {
+            write_bytes(path, text);
+            CHECK_THROWS_AS(json_log(path, next_step), error);
+            CHECK(read_bytes(path) == text);
+        }
     }
     CHECK_THROWS_AS(json_log(folder / "absent/x.jsonl", 0), error);
+}
+
+TEST_CASE("a new run takes the place of an old log, whole or cut off in its first line", "[log]") {
+    const temporary_folder folder;
+    const auto path = folder / "x.jsonl";
+    for (const char* text :
+         {"", "{\"ste", "{\"step\": 0, \"lo", "{\"step\": 3}\n", "{\"a\": 1}\n{\"step\": 3}\n{\"st"}) {
+        write_bytes(path, text);
+        json_log(path, 0);
+        CHECK(read_bytes(path).empty());
+    }
+}
+
+TEST_CASE("a log knows what the last step before the resume wrote", "[log]") {
+    const temporary_folder folder;
+    const auto path = folder / "x.jsonl";
+    write_bytes(path, "{\"step\": 0, \"valid\": 1}\n{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"valid\": 3}\n");
+    const json_log log(path, 2);
+    CHECK(log.last_step_has("loss"));
+    CHECK_FALSE(log.last_step_has("valid"));
 }

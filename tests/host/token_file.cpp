@@ -122,3 +122,26 @@ TEST_CASE("tokens that do not fit are not written", "[token_file]") {
     CHECK_THROWS_AS(write_token_file(folder / "a.bin", {}, gpt2()), error);
     CHECK_FALSE(std::filesystem::exists(folder / "a.bin"));
 }
+
+TEST_CASE("a sidecar is written only for the tokenizer that made the file", "[token_file]") {
+    const temporary_folder folder;
+    const token_source llama{.tokenizer = "llama-3", .vocabulary = 128256, .document_token = 128000};
+    write_token_file(folder / "g.bin", std::vector<std::uint32_t>{50256, 5}, gpt2());
+    write_token_file(folder / "l.bin", std::vector<std::uint32_t>{128000, 5}, llama);
+    const auto refused = [&](const char* name, const token_source& about) {
+        const std::string before = read_bytes(folder / (std::string(name) + ".json"));
+        const std::string message = refusal([&] { describe_token_file(folder / name, about); });
+        CHECK(read_bytes(folder / (std::string(name) + ".json")) == before);
+        return message;
+    };
+    CHECK(contains(refused("g.bin", llama), "holds tokens of type uint16, those of \"llama-3\" are uint32"));
+    CHECK(contains(refused("l.bin", gpt2()), "holds tokens of type uint32, those of \"gpt2\" are uint16"));
+    CHECK(contains(refused("g.bin", {.tokenizer = "own", .vocabulary = 50300}), "says tokenizer \"gpt2\""));
+    CHECK(contains(refused("g.bin", {.tokenizer = "own", .vocabulary = 50256}), "outside the vocabulary of 50256"));
+    CHECK(refused("g.bin", gpt2()) == "accepted");
+
+    // One that is wrong about its file is written anew.
+    write_bytes(folder / "g.bin.json", read_bytes(folder / "l.bin.json"));
+    describe_token_file(folder / "g.bin", gpt2());
+    CHECK(token_file(folder / "g.bin").description().source == gpt2());
+}

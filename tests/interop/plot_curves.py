@@ -39,6 +39,10 @@ def main() -> int:
         two.write_text("step,loss\n1,2\n")
         wrong = plot(two, "-o", out)
         assert wrong.returncode == 1 and "two.jsonl: line 1:" in wrong.stderr, wrong
+        two.write_bytes(b"\xff\xfe\x00")
+        for unreadable in (two, pathlib.Path(folder, "absent.jsonl")):
+            wrong = plot(unreadable, "-o", out)
+            assert wrong.returncode == 1 and len(wrong.stderr.splitlines()) == 1, wrong
     print("curves of one and of two logs were drawn")
     return 0
 
