@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/console.hpp"
+#include "common/failure.hpp"
 #include "common/train_options.hpp"
 #include "sdepth/kernels/host/host.hpp"
 #include "sdepth/sdepth.hpp"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) try {
                                                         : corpus_split{text, corpus::open(options.held_out)};
     trainer training(model, parts.training, parts.held_out, options.run);
     options.resume ? training.resume(options.run.checkpoint) : training.start();
+    if (training.state().step == options.run.steps) std::printf("all %lld steps are done\n", options.run.steps);
 
     constexpr double useful = flops<M, run>.useful.per_token().value();
     training.run(
@@ -47,9 +49,8 @@ int main(int argc, char** argv) try {
             }
         },
         [](long long step, const evaluation& e) { examples::print_evaluation<M>(step, e); });
-    if (examples::stop_requested()) std::printf("stopped after step %lld; --resume goes on\n", training.state().step);
+    examples::print_end(training.state(), options.run.checkpoint);
     return 0;
-} catch (const error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/console.hpp"
+#include "common/failure.hpp"
 #include "common/train_options.hpp"
 #include "models/small_x_mod.hpp"
 #include "sdepth/cuda.cuh"
@@ -49,6 +50,7 @@ void train(const examples::train_options& options) {
                                                         : corpus_split{text, corpus::open(options.held_out)};
     trainer training(model, parts.training, parts.held_out, options.run);
     options.resume ? training.resume(options.run.checkpoint) : training.start();
+    if (training.state().step == options.run.steps) std::printf("all %lld steps are done\n", options.run.steps);
     constexpr double useful = flops<M, run>.useful.per_token().value();
     training.run(
         examples::stop_requested(),
@@ -58,7 +60,7 @@ void train(const examples::train_options& options) {
                         static_cast<double>(used_bytes()) / (1LL << 30));
         },
         [](long long step, const evaluation& e) { examples::print_evaluation<M>(step, e); });
-    if (examples::stop_requested()) std::printf("stopped after step %lld; --resume goes on\n", training.state().step);
+    examples::print_end(training.state(), options.run.checkpoint);
 }
 
 }  // namespace
@@ -95,7 +97,6 @@ int main(int argc, char** argv) try {
         return 1;
     }
     return 0;
-} catch (const error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }

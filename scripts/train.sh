@@ -17,7 +17,7 @@ cmake --build "$out" --target sdepth_train sdepth_generate sdepth_byte_baseline 
 
 echo "== training"
 "$out"/examples/train --data data/austen/train --held-out data/austen/valid \
-    --checkpoint "$out/model.safetensors" --log "$out/log.jsonl" "$@"
+    --checkpoint "$out/model.safetensors" --overwrite --log "$out/log.jsonl" "$@"
 echo "== an order-2 byte model on the same texts, for comparison"
 "$out"/tools/byte_baseline data/austen/train data/austen/valid
 "$python" tools/plot.py "$out/log.jsonl" -o "$out/curve.png" -y loss -y route_loss

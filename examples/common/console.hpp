@@ -2,11 +2,14 @@
 // What trainers print: the model and its memory, one line of progress, an evaluation; and Ctrl-C as a request to stop.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,7 +18,8 @@
 
 namespace examples {
 
-/// Set by Ctrl-C (SIGINT) or SIGTERM: the step is finished, the run saved. A second one ends the program at once.
+/// Set by Ctrl-C (SIGINT), SIGTERM or SIGHUP: the step is finished, the run saved. A second one ends the program at
+/// once.
 inline std::atomic<bool>& stop_requested() {
     static std::atomic<bool> stop{false};
     return stop;
@@ -24,9 +28,20 @@ inline void stop_on_interrupt() {
     const auto handler = [](int signal) {
         stop_requested() = true;
         std::signal(signal, SIG_DFL);
+        constexpr char text[] = "stopping after this step; once more ends at once, without a save\n";
+        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, sizeof text - 1);
     };
-    std::signal(SIGINT, handler);
-    std::signal(SIGTERM, handler);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, handler);
+}
+
+/// What a run that did not go its whole way says, and one that had no way left.
+inline void print_end(const sdepth::training_state& at, const std::filesystem::path& checkpoint) {
+    if (at.step < at.steps) {
+        std::printf("stopped after step %lld%s\n", at.step,
+                    checkpoint.empty() ? "; nothing was saved, for no --checkpoint was named" : "; --resume goes on");
+    } else if (stop_requested()) {
+        std::printf("stopped after the last step%s\n", checkpoint.empty() ? "" : "; --resume evaluates");
+    }
 }
 
 /// FLOP/s of a large matrix product on this backend, the peak that progress is a share of.

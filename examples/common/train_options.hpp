@@ -19,7 +19,8 @@ struct train_options {
     sdepth::training_settings run;
 };
 
-/// Reads the command line; prints help or one error and exits where that is all there is to do.
+/// Reads the command line; throws sdepth::error if it would write over what it reads; prints help or one error and
+/// exits where that is all there is to do.
 train_options read_train_options(int argc, char** argv, const train_options& defaults);
 
 }  // namespace examples

@@ -5,17 +5,23 @@
 // also holds the optimiser's moments and where the run stands, and resumes it bit for bit.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "sdepth/contract.hpp"
 #include "sdepth/pipeline.hpp"
 #include "sdepth/safetensors.hpp"
+#include "sdepth/word_digest.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -27,8 +33,12 @@ struct training_state {
     long long sequences = 0;   ///< of one optimiser step
     std::uint64_t tokens = 0;  ///< in the training text
     optimiser kind = optimiser::adamw;
-    double rate = 0;    ///< peak learning rate
-    double warmup = 0;  ///< share of the steps in which the rate rises
+    double rate = 0;       ///< peak learning rate
+    double warmup = 0;     ///< share of the steps in which the rate rises
+    double decay = 0;      ///< of weights
+    double clip = 0;       ///< of the gradient's norm
+    long long length = 0;  ///< tokens of a sequence
+    std::string text{};    ///< digest of the training text
 
     friend bool operator==(const training_state&, const training_state&) = default;
 };
@@ -65,6 +75,15 @@ Number metadata_number(const safetensors_reader& file, const std::string& key) {
     throw error(file.path().string() + ": its metadata has no number " + key + "; it is not a training file of sdepth");
 }
 
+// The same, within [least, most].
+template <class Number>
+Number metadata_number(const safetensors_reader& file, const std::string& key, Number least, Number most) {
+    const auto value = metadata_number<Number>(file, key);
+    if (value >= least && value <= most) return value;
+    throw error(file.path().string() + ": its metadata has " + file.metadata().at(key) + " as " + key +
+                ", which no run has; fetch or save the file again");
+}
+
 inline std::string metadata_text(const safetensors_reader& file, const std::string& key) {
     const auto found = file.metadata().find(key);
     if (found == file.metadata().end()) {
@@ -90,6 +109,17 @@ inline std::string first_difference(std::string_view stored, std::string_view ow
     return "the contracts read the same";
 }
 
+// Throws unless nothing is at `path` or a file that sdepth saved.
+inline void check_replaceable(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return;
+    try {
+        metadata_text(safetensors_reader(path), "sdepth.kind");
+    } catch (const error& why) {
+        throw error(std::string(why.what()) + "; what is no checkpoint is not replaced: move it or name another file");
+    }
+}
+
 template <class M>
 void check_digest(const safetensors_reader& file) {
     const std::string stored = metadata_text(file, "sdepth.digest");
@@ -110,7 +140,8 @@ class checkpoint {
   public:
     explicit checkpoint(Pipeline& pipeline) : pipeline_(pipeline) {}
 
-    /// Saves the model alone. A file that was there stays whole until the new one is complete.
+    /// Saves the model alone. A file that was there stays whole until the new one is complete; one that sdepth did not
+    /// save is never replaced.
     void save_model(const std::filesystem::path& path) { save(path, metadata("model"), contents{}); }
 
     /// Saves model, optimiser and the run's place. Throws sdepth::error if the pipeline keeps too few moments for
@@ -122,15 +153,31 @@ class checkpoint {
         meta["sdepth.steps"] = std::to_string(at.steps);
         meta["sdepth.seed"] = std::to_string(at.seed);
         meta["sdepth.sequences"] = std::to_string(at.sequences);
+        meta["sdepth.length"] = std::to_string(at.length);
         meta["sdepth.tokens"] = std::to_string(at.tokens);
+        meta["sdepth.text"] = at.text;
         meta["sdepth.optimiser"] = at.kind == optimiser::muon ? "muon" : "adamw";
         meta["sdepth.rate"] = detail::exact(at.rate);
         meta["sdepth.warmup"] = detail::exact(at.warmup);
+        meta["sdepth.decay"] = detail::exact(at.decay);
+        meta["sdepth.clip"] = detail::exact(at.clip);
         save(path, meta, {true, at.kind});
     }
 
+    /// Tries whether a training file of a run with optimiser `kind` can be saved at `path`: folder, permission, what is
+    /// there, room on the disk. Throws sdepth::error if not, and leaves no trace.
+    static void try_training(const std::filesystem::path& path, optimiser kind) {
+        detail::check_replaceable(path);
+        std::uint64_t bytes = 0;
+        for_each_entry({true, kind}, [&](const std::string&, const file_tensor& t, int) {
+            bytes += static_cast<std::uint64_t>(t.elements) * sizeof(float);
+        });
+        output_file(path).reserve(bytes);
+    }
+
     /// Loads the tensors of a model or training file. Throws sdepth::error, having changed nothing, if the file is
-    /// damaged, foreign, of another model, or has a tensor missing, too many or of another shape or type.
+    /// damaged, foreign, of another model, has a tensor missing, too many or of another shape or type, or a number that
+    /// is not finite.
     void load_model(const std::filesystem::path& path) {
         const safetensors_reader file(path);
         const bool training = detail::metadata_text(file, "sdepth.kind") == "training";
@@ -138,25 +185,24 @@ class checkpoint {
         load(file, {});
     }
 
-    /// Loads a training file whole.
-    training_state load_training(const std::filesystem::path& path) {
+    /// Loads a training file whole, unless `check_state`, called with its state, throws.
+    template <class Check>
+    training_state load_training(const std::filesystem::path& path, Check check_state) {
         const safetensors_reader file(path);
         if (detail::metadata_text(file, "sdepth.kind") != "training") {
             throw error(path.string() + ": is a model without optimiser state; give a training file to resume");
         }
-        training_state at{.step = detail::metadata_number<long long>(file, "sdepth.step"),
-                          .steps = detail::metadata_number<long long>(file, "sdepth.steps"),
-                          .seed = detail::metadata_number<std::uint64_t>(file, "sdepth.seed"),
-                          .sequences = detail::metadata_number<long long>(file, "sdepth.sequences"),
-                          .tokens = detail::metadata_number<std::uint64_t>(file, "sdepth.tokens"),
-                          .rate = detail::metadata_number<double>(file, "sdepth.rate"),
-                          .warmup = detail::metadata_number<double>(file, "sdepth.warmup")};
-        at.kind = kind_of(file);
+        detail::check_digest<M>(file);
+        const training_state at = state_of(file);
+        check_state(at);
         Pipeline::require_moments(at.kind);
         check(file, {true, at.kind});
         pipeline_.reset_optimiser();  // the file may have fewer moments than there is memory for
         load(file, {true, at.kind});
         return at;
+    }
+    training_state load_training(const std::filesystem::path& path) {
+        return load_training(path, [](const training_state&) {});
     }
 
   private:
@@ -173,6 +219,24 @@ class checkpoint {
         if (kind == "adamw") return optimiser::adamw;
         if (kind == "muon") return optimiser::muon;
         throw error(file.path().string() + ": names the optimiser \"" + kind + "\"; this program knows adamw and muon");
+    }
+
+    static training_state state_of(const safetensors_reader& file) {
+        constexpr long long whole = std::numeric_limits<long long>::max();
+        constexpr double real = std::numeric_limits<double>::max();
+        training_state at{.steps = detail::metadata_number(file, "sdepth.steps", 1LL, whole),
+                          .seed = detail::metadata_number<std::uint64_t>(file, "sdepth.seed"),
+                          .sequences = detail::metadata_number(file, "sdepth.sequences", 0LL, whole),
+                          .tokens = detail::metadata_number<std::uint64_t>(file, "sdepth.tokens"),
+                          .rate = detail::metadata_number(file, "sdepth.rate", 0.0, real),
+                          .warmup = detail::metadata_number(file, "sdepth.warmup", 0.0, 1.0),
+                          .decay = detail::metadata_number(file, "sdepth.decay", 0.0, real),
+                          .clip = detail::metadata_number(file, "sdepth.clip", 0.0, real),
+                          .length = detail::metadata_number(file, "sdepth.length", 0LL, whole),
+                          .text = detail::metadata_text(file, "sdepth.text")};
+        at.step = detail::metadata_number(file, "sdepth.step", 0LL, at.steps);
+        at.kind = kind_of(file);
+        return at;
     }
 
     // What a file holds beside the weights.
@@ -193,13 +257,18 @@ class checkpoint {
         }
     }
 
-    void save(const std::filesystem::path& path, const safetensors_metadata& meta, const contents& has) {
+    void save(const std::filesystem::path& path, safetensors_metadata meta, const contents& has) {
+        detail::check_replaceable(path);
         std::vector<safetensors_entry> entries;
-        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
-            entries.push_back({.name = name, .dtype = "F32", .shape = detail::file_shape(t.row->tensor)});
-        });
-        safetensors_writer file(path, std::move(entries), meta);
         std::vector<float> values;
+        word_digest sum;  // in the metadata, which come before the numbers: these are fetched twice
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
+            entries.push_back({.name = name, .dtype = "F32", .shape = detail::file_shape(t.row->tensor)});
+            fetch(t, region, values);
+            sum.add(std::span<const float>(values));
+        });
+        meta["sdepth.checksum"] = sum.hex();
+        safetensors_writer file(path, std::move(entries), meta);
         for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
             fetch(t, region, values);
             file.write(name, std::span<const float>(values));
@@ -207,7 +276,7 @@ class checkpoint {
         file.commit();
     }
 
-    void check(const safetensors_reader& file, const contents& has) const {
+    static void check(const safetensors_reader& file, const contents& has) {
         detail::check_digest<M>(file);
         std::size_t expected = 0;
         for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
@@ -224,6 +293,30 @@ class checkpoint {
         if (file.entries().size() != expected) {
             throw error(file.path().string() + ": has " + std::to_string(file.entries().size()) +
                         " tensors where this model has " + std::to_string(expected) + "; load the file of this model");
+        }
+        check_numbers(file, has);
+    }
+
+    // All are finite and, where the file has a checksum, are those that were saved.
+    static void check_numbers(const safetensors_reader& file, const contents& has) {
+        std::vector<float> values;
+        word_digest sum;
+        std::string wrong;
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
+            values.resize(static_cast<std::size_t>(t.elements));
+            file.read(name, detail::file_shape(t.row->tensor), std::span<float>(values));
+            sum.add(std::span<const float>(values));
+            const bool finite = std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+            if (!finite && wrong.empty()) wrong = name;
+        });
+        const auto stored = file.metadata().find("sdepth.checksum");
+        if (stored != file.metadata().end() && stored->second != sum.hex()) {
+            throw error(file.path().string() + ": is damaged: its numbers have the checksum " + sum.hex() +
+                        ", it says " + stored->second + "; fetch or save it again");
+        }
+        if (!wrong.empty()) {
+            throw error(file.path().string() + ": tensor \"" + wrong +
+                        "\" has a number that is not finite; load an earlier file");
         }
     }
 

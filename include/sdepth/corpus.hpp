@@ -20,6 +20,7 @@
 #include "sdepth/file.hpp"
 #include "sdepth/json.hpp"
 #include "sdepth/token_file.hpp"
+#include "sdepth/word_digest.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -71,6 +72,20 @@ class corpus {
             if (position == piece->first + piece->size) ++piece;
             token = static_cast<std::int32_t>(piece->token(position++ - piece->first));
         }
+    }
+
+    /// Digest of tokens, vocabulary and document bounds: 16 hexadecimal digits. Reads the whole text.
+    std::string digest() const {
+        word_digest sum;
+        sum.add(vocabulary_);
+        sum.add(std::span<const std::uint64_t>(starts_));
+        std::vector<std::int32_t> tokens;
+        for (std::uint64_t at = 0; at < size_; at += tokens.size()) {
+            tokens.resize(std::min<std::uint64_t>(size_ - at, 1 << 16));
+            read(at, tokens);
+            sum.add(std::span<const std::int32_t>(tokens));
+        }
+        return sum.hex();
     }
 
     /// Splits at the document boundary for which the last documents hold the share of all tokens nearest to `fraction`;

@@ -140,6 +140,9 @@ set(SDEPTH_HEADERS
     log.hpp
     checkpoint.hpp
     routing_statistics.hpp
+    evaluation.hpp
+    training_log.hpp
+    training_settings.hpp
     trainer.hpp
     sdepth.hpp
 )

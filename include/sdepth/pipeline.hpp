@@ -156,6 +156,12 @@ class pipeline {
         });
         fresh_ = true;
     }
+    /// The first step whose loss or gradient was not finite, of those that `last_losses` has not told of; 0 = none.
+    long long bad_step() {
+        update_scalars scalars;
+        read(backend_, &scalars, batch_.scalars, 1);
+        return scalars.bad_step;
+    }
     /// Losses of the step before the last `advance`, for `totals` as in that step. Throws sdepth::error if a loss or
     /// gradient since the last call was not finite.
     step_losses last_losses(const step_totals& totals) {

@@ -43,6 +43,7 @@ TEST_CASE("the first task that throws is heard, and the workers go on", "[parall
     team.run(20, [&](int) { ++calls; });
     CHECK(calls == 20);
     CHECK_THROWS_AS(workers(-1), sdepth::error);
+    CHECK_THROWS_AS(workers(1025), sdepth::error);
 }
 
 TEST_CASE("row blocks hold each live row once, in order", "[parallel]") {

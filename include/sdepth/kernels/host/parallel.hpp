@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,8 @@ class workers {
     /// `threads` = 0: as many as the machine has cores.
     explicit workers(int threads) {
         if (threads < 0) throw error("workers: threads must not be negative; give 0 for one per core");
+        if (threads > 1024)
+            throw error("workers: " + std::to_string(threads) + " threads are too many; give at most 1024");
         if (threads == 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
         for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { serve(); });
     }
