@@ -4,13 +4,14 @@
 //
 // Equal FLOPs: every model gets the `useful` training FLOPs of Dense at --steps, so cheaper models see more tokens,
 // which the column D/D_D states; equal tokens and equal time are the other two readings of "fair".
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <string>
 
 #include "common/comparison.hpp"
+#include "common/failure.hpp"
+#include "common/flags.hpp"
 
 namespace {
 
@@ -52,17 +53,17 @@ int main(int argc, char** argv) try {
     CLI::App app("Trains several models under one budget and compares their held-out losses.");
     app.add_option("--data", data, "text file or folder")->required();
     app.add_option("--held-out", held_out, "text of the evaluations")->required();
-    app.add_option("--steps", r.steps, "optimiser steps of Dense")->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--steps", r.steps, "optimiser steps of Dense")->check(examples::number(1))->capture_default_str();
     app.add_option("--equal", r.equal, "flops, tokens or time")
         ->transform(CLI::CheckedTransformer(std::map<std::string, budget>{
             {"flops", budget::flops}, {"tokens", budget::tokens}, {"time", budget::time}}));
     app.add_option("--seconds", r.seconds, "of training, with --equal time")
-        ->check(CLI::PositiveNumber)
+        ->check(examples::number_above(0))
         ->capture_default_str();
-    app.add_option("--rate", r.rate, "peak learning rate")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--seeds", seeds, "runs of each model")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--threads", r.threads, "0 = one a core")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
+    app.add_option("--rate", r.rate, "peak learning rate")->check(examples::number_above(0))->capture_default_str();
+    app.add_option("--seeds", seeds, "runs of each model")->check(examples::number(1, 1000))->capture_default_str();
+    app.add_option("--threads", r.threads, "0 = one a core")->check(examples::number(0, 1024))->capture_default_str();
+    examples::parse(app, argc, argv);
     examples::stop_on_interrupt();
     r.seeds.clear();
     for (int i = 1; i <= seeds; ++i) r.seeds.push_back(static_cast<std::uint64_t>(i));
@@ -77,7 +78,7 @@ int main(int argc, char** argv) try {
                      measure<Model<no_anchors, sizes>>("  no anchors", text, r),
                      measure<Model<experts, sizes>>("MoE 6 of 16 + 2", text, r),
                      measure<Model<depth_attention, sizes>>("MoDA", text, r)});
-} catch (const sdepth::error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    examples::check_output();
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }

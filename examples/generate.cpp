@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Writes text with a trained model, byte by byte: prefill of the prompt, then steps.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/failure.hpp"
+#include "common/flags.hpp"
 #include "models/small_x_mod.hpp"
 #include "sdepth/checkpoint.hpp"
 #include "sdepth/decoder.hpp"
@@ -49,13 +50,15 @@ int main(int argc, char** argv) try {
     CLI::App app("Writes text with a model that train saved.");
     app.add_option("model", file, "model or training file")->required()->check(CLI::ExistingFile);
     app.add_option("--prompt", prompt, "text to go on from");
-    app.add_option("--length", length, "bytes to write")->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--length", length, "bytes to write")->check(examples::number(1))->capture_default_str();
     app.add_option("--temperature", temperature, "0 = always the likeliest byte")
-        ->check(CLI::Range(0.0, 10.0))
+        ->check(examples::number(0, 10))
         ->capture_default_str();
-    app.add_option("--top", top, "likeliest bytes to choose from")->check(CLI::Range(1, 256))->capture_default_str();
-    app.add_option("--seed", seed, "of the choices")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
+    app.add_option("--top", top, "likeliest bytes to choose from")
+        ->check(examples::number(1, 256))
+        ->capture_default_str();
+    app.add_option("--seed", seed, "of the choices")->check(examples::number(0))->capture_default_str();
+    examples::parse(app, argc, argv);
     if (prompt.empty()) throw sdepth::error("the prompt is empty; give at least one byte");
 
     sdepth::host<float> backend;
@@ -77,9 +80,10 @@ int main(int argc, char** argv) try {
             sdepth::random_uniform(seed, sdepth::random_use::sampling, 0, static_cast<std::uint64_t>(i));
         text.push_back(sample(logits, temperature, top, uniform));
         std::putchar(text.back());
+        if (std::ferror(stdout) != 0) break;
     }
     std::putchar('\n');
-} catch (const sdepth::error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    examples::check_output();
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/failure.hpp"
 #include "models/small_x_mod.hpp"
 #include "sdepth/checkpoint.hpp"
 #include "sdepth/decoder.hpp"
@@ -26,7 +27,7 @@ int main(int argc, char** argv) try {
         if (probability > 0.02)
             std::printf("%3zu '%c'  %.3f\n", byte, byte < 32 ? ' ' : static_cast<char>(byte), probability);
     }
-} catch (const sdepth::error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    examples::check_output();
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }
