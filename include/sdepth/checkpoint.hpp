@@ -331,10 +331,14 @@ class checkpoint {
 
     // Of a tensor's first element in its region.
     static long long offset_of(const file_tensor& t, int region) {
-        if (region < 2) return t.offset;
-        const moment_place second = second_moments<M>(Pipeline::run_sizes.moments, *t.row);
-        const long long from_first = t.offset - t.row->offset, layer = from_first / t.row->stride;
-        return second.offset + layer * second.stride + from_first % t.row->stride;
+        if constexpr (requires { Pipeline::run_sizes.moments; }) {  // a decoder has no moments
+            if (region == 2) {
+                const moment_place second = second_moments<M>(Pipeline::run_sizes.moments, *t.row);
+                const long long from_first = t.offset - t.row->offset, layer = from_first / t.row->stride;
+                return second.offset + layer * second.stride + from_first % t.row->stride;
+            }
+        }
+        return t.offset;
     }
     void fetch(const file_tensor& t, int region, std::vector<float>& values) {
         const auto take = [&]<class T>(const T* from) {
