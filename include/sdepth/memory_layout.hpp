@@ -171,6 +171,7 @@ struct batch_memory {
     sum* route_sums = nullptr;          // [parts, layers of that run, d]
     step_sums<M> sums;                  // of the step at work
     step_sums<M> last;                  // of the last finished one
+    step_sums<M> evaluated;             // of the evaluation at work, so that a step goes on after it
 
     constexpr void carve(carver& take, const Run& r) {
         const long long rows = r.batch * r.seq;
@@ -195,6 +196,7 @@ struct batch_memory {
         take(scalars, 1);
         sums.carve(take);
         last.carve(take);
+        evaluated.carve(take);
     }
 };
 

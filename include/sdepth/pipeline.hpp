@@ -60,7 +60,7 @@ class pipeline {
         for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i % length);
         write(backend_, batch_.every_row, rows.data(), static_cast<long long>(rows.size()));
         clear(backend_, batch_.scalars, 1);
-        clear_sums();
+        clear_sums(batch_.sums);
     }
     pipeline(const pipeline&) = delete;
     pipeline& operator=(const pipeline&) = delete;
@@ -152,7 +152,7 @@ class pipeline {
             }
             backend_.copy(batch_.last.loss, batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
             clear_gradients();
-            clear_sums();
+            clear_sums(batch_.sums);
         });
         fresh_ = true;
     }
@@ -235,11 +235,12 @@ class pipeline {
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
         clear_gradients();
-        clear_sums();
+        clear_sums(batch_.sums);
         fresh_ = true;
     }
 
-    /// Sum of the language loss over the batch's targets, under one selection rule; no weight, cut or bias changes.
+    /// Sum of the language loss over the batch's targets, under one selection rule. No weight, cut or bias changes, and
+    /// a step between two of whose micro-batches it comes goes on as without it.
     /// Does not compile for a model whose routers see the future.
     /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
     /// @param loads    set to the choices of expert layers, which drop nothing here; may be null
@@ -278,7 +279,6 @@ class pipeline {
                              .y = batch_.logits});
             read(backend_, out.data() + first * M::dims.vocab, batch_.logits, rows * M::dims.vocab);
         }
-        clear_sums();
         return out;
     }
 
@@ -321,6 +321,11 @@ class pipeline {
 
     // What a pass over a micro-batch is for: `accumulate`, its forward alone, or the loss under a selection rule.
     enum class pass_aim { training, forward, evaluation };
+
+    // An evaluation has its own.
+    const step_sums<M>& sums_for(pass_aim aim) const {
+        return aim == pass_aim::evaluation ? batch_.evaluated : batch_.sums;
+    }
 
     batch_rows all_rows() const { return {static_cast<int>(R.batch), {static_cast<int>(R.seq), live_}}; }
 
@@ -374,7 +379,7 @@ class pipeline {
                             .y = batch_.y,
                             .weight = weight(ends::head),
                             .targets = batch_.targets,
-                            .loss_sum = batch_.sums.loss,
+                            .loss_sum = sums_for(aim).loss,
                             .grad_y = training ? batch_.grad_y : nullptr,
                             .grad_weight = training ? gradient(ends::head) : nullptr,
                             .logits = batch_.logits,
@@ -395,7 +400,7 @@ class pipeline {
         layer_slots<B> slots = slots_.seen_after(place.written + i * L::state(M::dims).slots_written);
         slots.hidden = hidden_.empty() ? nullptr : hidden_.data();
         if (evaluating && measures_depth_mass<L>())
-            slots.mass = batch_.sums.depth_mass + (place.measured + i) * mass_numbers;
+            slots.mass = batch_.evaluated.depth_mass + (place.measured + i) * mass_numbers;
         return {.rows = all_rows(),
                 .every_row = batch_.every_row,
                 .documents = documents_,
@@ -405,10 +410,11 @@ class pipeline {
                 .slots = slots};
     }
     // Layer i of run r: its own place in the routing losses, its owner's in the cuts, for passes of a loop share a cut.
-    route_sums sums_of(std::size_t r, long long i) const {
+    route_sums sums_of(pass_aim aim, std::size_t r, long long i) const {
         const auto owner = static_cast<std::size_t>(M::runs[r].weights);
-        return {batch_.sums.route_loss + sparse_before[r] + i, batch_.sums.cut + sparse_before[owner] + i,
-                batch_.sums.cut_groups + sparse_before[owner] + i};
+        const step_sums<M>& sums = sums_for(aim);
+        return {sums.route_loss + sparse_before[r] + i, sums.cut + sparse_before[owner] + i,
+                sums.cut_groups + sparse_before[owner] + i};
     }
     static constexpr auto sparse_before = detail::sparse_layers_before<M>();
     static constexpr auto experts_before = detail::experts_before<M>();
@@ -427,9 +433,10 @@ class pipeline {
         step.layer = static_cast<std::uint32_t>(M::runs[r].first + i);
         if constexpr (ffn::experts > 0) {
             const detail::expert_place& place = experts_before[static_cast<std::size_t>(M::runs[r].weights)];
-            step.load = batch_.sums.expert_load + place.experts + i * ffn::experts;
-            step.counts = batch_.sums.expert_counts + 3 * (place.layers + i);
-            step.sums = batch_.sums.expert_sums + 3 * (place.layers + i);
+            const step_sums<M>& sums = sums_for(aim);
+            step.load = sums.expert_load + place.experts + i * ffn::experts;
+            step.counts = sums.expert_counts + 3 * (place.layers + i);
+            step.sums = sums.expert_sums + 3 * (place.layers + i);
         }
         return step;
     }
@@ -475,8 +482,8 @@ class pipeline {
                 routing.layer = static_cast<int>(i);
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
-                    worker.forward(selection_rule::top, sums_of(r, i), expert_step<L>(aim, r, i, batch), routing);
-                    if (aim == pass_aim::forward) worker.routing_loss(sums_of(r, i));
+                    worker.forward(selection_rule::top, sums_of(aim, r, i), expert_step<L>(aim, r, i, batch), routing);
+                    if (aim == pass_aim::forward) worker.routing_loss(sums_of(aim, r, i));
                 });
             }
         });
@@ -506,7 +513,7 @@ class pipeline {
                 if constexpr (all.layers > 0) step.z_scale = share / static_cast<double>(all.layers);
                 if constexpr (all.balanced > 0) step.balance_scale = share / static_cast<double>(all.balanced);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
-                    worker.backward(R.replay, scale, sums_of(r, i), step, routing);
+                    worker.backward(R.replay, scale, sums_of(pass_aim::training, r, i), step, routing);
                 });
             }
         });
@@ -515,6 +522,7 @@ class pipeline {
     double language_loss(const batch_view& batch, selection_rule rule, Observe observe, std::vector<expert_load>* loads,
                          std::vector<depth_mass>* masses) {
         load(batch);
+        clear_sums(batch_.evaluated);
         const auto pass = [&] {
             forward_only(batch, rule, observe);
             head(pass_aim::evaluation);
@@ -523,10 +531,9 @@ class pipeline {
             backend_.repeat(evaluation_, key_of(batch, rule), pass);
         else
             pass();
-        const host_sums sums(backend_, batch_.sums);
+        const host_sums sums(backend_, batch_.evaluated);
         if (loads != nullptr) *loads = sums.expert_loads();
         if (masses != nullptr) *masses = sums.depth_masses();
-        clear_sums();
         return sums.language();
     }
     template <class Observe>
@@ -539,10 +546,10 @@ class pipeline {
                     if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                     at_layer<L>(pass_aim::evaluation, r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
                                 [&](auto& worker, const auto& saved) {
-                                    worker.forward(rule, sums_of(r, i),
+                                    worker.forward(rule, sums_of(pass_aim::evaluation, r, i),
                                                    expert_step<L>(pass_aim::evaluation, r, i, batch));
                                     if constexpr (layer_pass<L>::is_sparse) {
-                                        worker.routing_loss(sums_of(r, i));
+                                        worker.routing_loss(sums_of(pass_aim::evaluation, r, i));
                                         observe(M::runs[r].first + i, saved);
                                     }
                                 });
@@ -585,7 +592,9 @@ class pipeline {
                                static_cast<std::size_t>(row.layers));
         }
     }
-    void clear_sums() { backend_.zero(batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>)); }
+    void clear_sums(const step_sums<M>& sums) {
+        backend_.zero(sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
+    }
     // A tensor of all layers of its run.
     void update_tensors(const table_row& row, const update_settings& s) {
         const long long elements = row.tensor.elements().value();
