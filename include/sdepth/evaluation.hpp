@@ -54,7 +54,8 @@ void observe_layer(Pipeline& pipeline, route_observer& observer, const token_bat
     read(pipeline.backend(), ids.data(), saved.ids, static_cast<long long>(rows));
     read(pipeline.backend(), live.data(), saved.live, sequences);
     read(pipeline.backend(), logits.data(), saved.biased, static_cast<long long>(rows));
-    observer.observe(layer, sequences, length, length, ids.data(), live.data(), logits.data(), batch.live.data());
+    observer.observe(layer, sparsity_of<typename Pipeline::model>(layer), sequences, length, length, ids.data(),
+                     live.data(), logits.data(), batch.live.data());
 }
 
 inline void add_loads(std::vector<expert_load>& all, const std::vector<expert_load>& more) {

@@ -36,6 +36,18 @@ constexpr independent_routing longest_sparse_run() {
     return longest;
 }
 
+/// Sparsity of a layer, by its number from 0.
+template <class M>
+constexpr long long sparsity_of(long long layer) {
+    long long sparsity = 1;
+    for (const layer_run& r : M::runs) {
+        if (layer < r.first || layer >= r.first + r.times) continue;
+        visit_type(typename M::kinds{}, r.kind,
+                   [&]<class L>(std::type_identity<L>) { sparsity = layer_pass<L>::sparsity; });
+    }
+    return sparsity;
+}
+
 }  // namespace detail
 
 /// What independent choices of the same rate would show on the longest run of sparse layers of model M.
@@ -48,7 +60,7 @@ constexpr auto independent_reference() {
 /// Means over everything observed.
 struct route_report {
     double rate = 0;                    ///< executed rows over real rows, all sparse layers
-    double agreement = 0;               ///< share of rows on which the executed mask and u >= 0 decide alike
+    double agreement = 0;               ///< share of rows on which the executed mask and the causal rule decide alike
     double coverage = 0;                ///< share of a stretch's rows that some layer of it executed
     double jaccard = 0;                 ///< |A and B| / |A or B| of neighbouring layers, where they are not both empty
     std::vector<double> updates;        ///< share of rows executed 0, 1, 2, ... times in a stretch
@@ -59,11 +71,12 @@ struct route_report {
 class route_observer {
   public:
     /// @param layer   number of the layer in the formula
+    /// @param sparsity  its K
     /// @param ids, live  chosen rows, [B, capacity] and [B]
-    /// @param logits  u of every row, [B, L]; the causal rule takes u >= 0
+    /// @param logits  u of every row, [B, L]; the causal rule takes u >= 0, with K = 1 every row
     /// @param rows    real rows of each sequence, [B]
     template <class Number>
-    void observe(long long layer, int batch, int seq, int capacity, const int* ids, const int* live,
+    void observe(long long layer, long long sparsity, int batch, int seq, int capacity, const int* ids, const int* live,
                  const Number* logits, const int* rows) {
         if (layer != last_layer_ + 1) close_stretch();
         std::vector<char> mask(static_cast<std::size_t>(batch * seq), 0);
@@ -73,7 +86,7 @@ class route_observer {
             chosen += live[b];
             real += rows[b];
             for (int i = b * seq; i < b * seq + rows[b]; ++i) {
-                alike += (logits[i] >= 0) == (mask[static_cast<std::size_t>(i)] != 0) ? 1 : 0;
+                alike += (sparsity == 1 || logits[i] >= 0) == (mask[static_cast<std::size_t>(i)] != 0) ? 1 : 0;
             }
         }
         if (times_.empty()) {
