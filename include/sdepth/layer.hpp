@@ -26,6 +26,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <type_traits>
 
@@ -117,7 +118,19 @@ struct tensor_row {
     long long copies = 1;
     ratio active = 1;  ///< share of the tensor that one token's pass uses
     sharding split = sharding::replicated;
+    long long parts[5] = {};  ///< rows of the logical matrices stored one below the other; 0s: it is one matrix
 
+    /// Calls f(first row, rows) for each logical matrix of one copy, which Muon updates by itself.
+    template <class F>
+    constexpr void for_each_part(F f) const {
+        if (parts[0] == 0) return f(0LL, rows);
+        long long first = 0;
+        for (const long long part : parts) {
+            if (part < 1) break;
+            f(first, part);
+            first += part;
+        }
+    }
     constexpr count elements() const { return count(copies) * count(rows) * count(cols == 0 ? 1 : cols); }
 };
 
@@ -130,6 +143,21 @@ constexpr tensor_row matrix(std::string_view name, role use, long long outputs, 
             .scope = row_scope::own,
             .decays = true,
             .group = update_group::muon};
+}
+
+/// Weight matrices with the same inputs, stored as one tensor, one below the other. At most five.
+/// @param outputs  of each
+constexpr tensor_row stacked(std::string_view name, role use, std::initializer_list<long long> outputs,
+                             long long inputs) {
+    tensor_row row = matrix(name, use, 0, inputs);
+    int part = 0;
+    for (const long long rows : outputs) {
+        row.parts[part++] = rows;
+        row.rows += rows;
+    }
+    for (const long long rows : outputs)
+        if (rows < 1) row.rows = rows;  // so that the check of sizes sees it
+    return row;
 }
 
 /// A vector outside matrix products: norms, biases, scales.

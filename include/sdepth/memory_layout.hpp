@@ -84,8 +84,10 @@ struct parameter_memory {
             if (row.tensor.group != update_group::muon) continue;
             const long long matrices = row.layers * row.tensor.copies;
             const long long together = matrices < B::muon_together ? matrices : B::muon_together;
-            const long long needed = together * muon_scratch(row.tensor.rows, row.tensor.cols);
-            most = needed > most ? needed : most;
+            row.tensor.for_each_part([&](long long, long long rows) {
+                const long long needed = together * muon_scratch(rows, row.tensor.cols);
+                most = needed > most ? needed : most;
+            });
         }
         take(muon, most);
     }

@@ -598,28 +598,7 @@ class pipeline {
     // A tensor of all layers of its run.
     void update_tensors(const table_row& row, const update_settings& s) {
         const long long elements = row.tensor.elements().value();
-        const double decay = row.tensor.decays ? s.decay : 0;
-        const auto* grad = parameters_.gradients + mirrored<M>(row.offset, elements);
-        if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) {
-            const long long matrices = row.layers * row.tensor.copies;
-            backend_.muon({.layers = row.layers,
-                           .matrices = row.tensor.copies,
-                           .stride = row.stride,
-                           .grad_stride = -row.stride,
-                           .rows = static_cast<int>(row.tensor.rows),
-                           .cols = static_cast<int>(row.tensor.cols),
-                           .momentum = s.momentum,
-                           .decay = decay,
-                           .match = s.muon_match,
-                           .scalars = batch_.scalars,
-                           .master = parameters_.master + row.offset,
-                           .weight = parameters_.copy_at(row.offset),
-                           .grad = grad,
-                           .first = parameters_.first + row.offset,
-                           .scratch = parameters_.muon,
-                           .together = matrices < B::muon_together ? static_cast<int>(matrices) : B::muon_together});
-            return;
-        }
+        if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) return update_matrices(row, s);
         const moment_place second = second_moments<M>(R.moments, row);
         backend_.adamw({.layers = row.layers,
                         .count = elements,
@@ -629,14 +608,46 @@ class pipeline {
                         .beta1 = s.beta1,
                         .beta2 = s.beta2,
                         .epsilon = s.epsilon,
-                        .decay = decay,
+                        .decay = row.tensor.decays ? s.decay : 0,
                         .share = row.tensor.rate,
                         .scalars = batch_.scalars,
                         .master = parameters_.master + row.offset,
                         .weight = parameters_.copy_at(row.offset),
-                        .grad = grad,
+                        .grad = parameters_.gradients + mirrored<M>(row.offset, elements),
                         .first = parameters_.first + row.offset,
                         .second = parameters_.second + second.offset});
+    }
+    // Each logical matrix by itself, however they are stored: a tensor of parts part by part, copy by copy.
+    void update_matrices(const table_row& row, const update_settings& s) {
+        const tensor_row& tensor = row.tensor;
+        tensor.for_each_part([&](long long first, long long rows) {
+            if (rows == tensor.rows) return update_matrix(row, 0, rows, tensor.copies, s);
+            for (long long copy = 0; copy < tensor.copies; ++copy) {
+                update_matrix(row, (copy * tensor.rows + first) * tensor.cols, rows, 1, s);
+            }
+        });
+    }
+    // `matrices` of `rows` rows in each layer, from element `from` of the tensor on.
+    void update_matrix(const table_row& row, long long from, long long rows, long long matrices,
+                       const update_settings& s) {
+        const long long all = row.layers * matrices, place = row.offset + from;
+        const auto* grad = parameters_.gradients + mirrored<M>(row.offset, row.tensor.elements().value());
+        backend_.muon({.layers = row.layers,
+                       .matrices = matrices,
+                       .stride = row.stride,
+                       .grad_stride = -row.stride,
+                       .rows = static_cast<int>(rows),
+                       .cols = static_cast<int>(row.tensor.cols),
+                       .momentum = s.momentum,
+                       .decay = row.tensor.decays ? s.decay : 0,
+                       .match = s.muon_match,
+                       .scalars = batch_.scalars,
+                       .master = parameters_.master + place,
+                       .weight = parameters_.copy_at(place),
+                       .grad = grad + from,
+                       .first = parameters_.first + place,
+                       .scratch = parameters_.muon,
+                       .together = all < B::muon_together ? static_cast<int>(all) : B::muon_together});
     }
     void track_cuts(std::size_t r) {
         visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {

@@ -35,10 +35,10 @@ struct Mamba {
         const long long inner = channels(d);
         const long long rank = step_rank(d);
         tensor_rows rows;
-        rows.add(matrix("mixer.in_proj.weight", role::input, 2 * inner, d.width));
+        rows.add(stacked("mixer.in_proj.weight", role::input, {inner, inner}, d.width));  // x, gate z
         rows.add(detail::depthwise("mixer.conv1d.weight", inner, P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, inner, {init_kind::zeros, 0}));
-        rows.add(matrix("mixer.x_proj.weight", role::input, rank + P.state + P.state, inner));
+        rows.add(stacked("mixer.x_proj.weight", role::input, {rank, P.state, P.state}, inner));  // step, B, C
         rows.add(matrix("mixer.dt_proj.weight", role::input, inner, rank));
         rows.add(vector("mixer.dt_proj.bias", role::bias, inner, {init_kind::step_bias, 1e-3}));
         rows.add(detail::transition("mixer.A_log", inner, P.state, {init_kind::log_counting, 0}));

@@ -35,7 +35,9 @@ struct Mamba2 {
     static constexpr tensor_rows tensors(const Dims& d) {
         const long long inner = channels(d);
         tensor_rows rows;
-        rows.add(matrix("mixer.in_proj.weight", role::input, inner + conv_channels(d) + heads(d), d.width));
+        const long long states = P.groups * P.state;  // of B and of C
+        rows.add(stacked("mixer.in_proj.weight", role::input, {inner, inner, states, states, heads(d)},
+                         d.width));  // z, x, B, C, step
         rows.add(detail::depthwise("mixer.conv1d.weight", conv_channels(d), P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, conv_channels(d), {init_kind::zeros, 0}));
         rows.add(vector("mixer.dt_bias", role::bias, heads(d), {init_kind::step_bias, 1e-3}));

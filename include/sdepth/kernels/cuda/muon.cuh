@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -197,7 +198,8 @@ T* newton_schulz(int rows, int cols, int batch, int steps, T* x, T* turned, long
     return x;
 }
 
-/// See MuonArgs: up to `together` matrices at a time. Pointers are multiples of 16 bytes, strides of eight numbers.
+/// See MuonArgs: up to `together` matrices at a time. Scratch starts at a multiple of 16 bytes, strides are of eight
+/// numbers; a matrix that does not start at one, part of a tensor, goes number by number.
 /// @param products  as class products
 template <class P, class Products>
 void muon(const MuonArgs<P>& a, Products& products, cudaStream_t stream) {
@@ -207,6 +209,9 @@ void muon(const MuonArgs<P>& a, Products& products, cudaStream_t stream) {
     const long long size = static_cast<long long>(a.rows) * a.cols, least = std::min(a.rows, a.cols);
     const long long step = padded(size), small = padded(least * least);
     const int together = std::clamp(a.together, 1, 65535);
+    const auto starts_whole = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+    const bool aligned =
+        starts_whole(a.master) && starts_whole(a.weight) && starts_whole(a.grad) && starts_whole(a.first);
     typename P::activation* const x = a.scratch;
     typename P::activation* const turned = x + together * step;
     typename P::activation* const gram = turned + together * step;
@@ -227,7 +232,7 @@ void muon(const MuonArgs<P>& a, Products& products, cudaStream_t stream) {
             detail::muon_apply_kernel<all, P><<<grid, detail::muon_blocks, 0, stream>>>(m);
             check(cudaGetLastError(), "muon");
         };
-        size % 8 == 0 ? run(std::true_type{}) : run(std::false_type{});
+        size % 8 == 0 && aligned ? run(std::true_type{}) : run(std::false_type{});
     }
 }
 
