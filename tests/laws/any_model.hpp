@@ -65,13 +65,13 @@ class any_decoder {
 
 using logits_of = std::function<std::vector<double>(const batch_view&)>;
 
-/// Every trained tensor: two elements of its gradient against central differences of order 6,
-/// |g - g_fd| <= 1e-6 max(|g|, 1e-3 rms(g)), rms over the tensor. The choices of sparse layers are held: an element
-/// whose shifts all change one is left for another element.
+/// Every trained tensor: two elements of the gradient of each of its logical matrices against central differences of
+/// order 6, |g - g_fd| <= 1e-6 max(|g|, 1e-3 rms(g)), rms over the tensor. The choices of sparse layers are held: an
+/// element whose shifts all change one is left for another element.
 void gradients_agree(any_model& model, bool packed, std::uint64_t seed);
 
 /// Changing what follows changes no earlier logit, under the causal rule.
-void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits);
+void prefix_is_independent(const batch_sizes& sizes, bool packed, std::uint64_t seed, const logits_of& logits);
 
 /// Decoding token by token, and in passes, gives the logits of the full causal evaluation, and a decoder comes back to
 /// a prefix.

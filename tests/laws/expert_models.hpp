@@ -52,4 +52,8 @@ using Hybrid =
           with_experts>;
 using LoopedExperts = Model<loop<2>(moe<3, 2, steered_policy> * 2_c) + dense, with_experts>;
 
+using expert_models = models<Mixtral, ScoreFirst, Renormalised, Sigmoid, Steered, Switched, SparseExperts, Hybrid>;
+using capacity_models = models<Skipping, Rerouting, Deferring, LoopedExperts>;
+using training_models = models<Noisy, Importance, NoisySwitch, ExpertChoice, Base>;  // evaluated otherwise
+
 }  // namespace laws

@@ -76,25 +76,7 @@ TEST_CASE("expert routing: nobody reads memory that nobody wrote; an expert with
     CHECK(collapsed_step<SteeredInSparse, poisoned_host>() == collapsed_step<SteeredInSparse, host<double>>());
 }
 
-TEST_CASE("expert routing: gradients agree with differences") {
-    for (const bool packed : {false, true}) {
-        gradients_agree<Skipping, short_run>(packed);
-        gradients_agree<Rerouting, short_run>(packed);
-        gradients_agree<Deferring, short_run>(packed);
-        gradients_agree<Noisy, short_run>(packed);
-        gradients_agree<Importance, short_run>(packed);
-        gradients_agree<NoisySwitch, short_run>(packed);
-        gradients_agree<ExpertChoice, short_run>(packed);
-        gradients_agree<Base, short_run>(packed);
-        gradients_agree<LoopedExperts, short_run>(packed);
-    }
-}
-
 TEST_CASE("expert routing: capacities and noise are of training alone") {
-    prefix_is_independent<Skipping, short_run>();
-    prefix_is_independent<Noisy, short_run>();
-    decoding_equals_evaluation<Rerouting, short_run>();
-    decoding_equals_evaluation<NoisySwitch, short_run>();
     subject<Skipping, short_run> model(3);
     const auto batch = random_batch::of<Skipping, short_run>(3, true);
     std::vector<expert_load> loads;

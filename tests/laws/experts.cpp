@@ -5,40 +5,11 @@
 
 using namespace laws;
 
-TEST_CASE("experts: gradients agree with differences") {
-    for (const bool packed : {false, true}) {
-        gradients_agree<Mixtral, short_run>(packed);
-        gradients_agree<ScoreFirst, short_run>(packed);
-        gradients_agree<Renormalised, short_run>(packed);
-        gradients_agree<Sigmoid, short_run>(packed);
-        gradients_agree<Steered, short_run>(packed);
-        gradients_agree<Switched, short_run>(packed);
-        gradients_agree<SparseExperts, short_run>(packed);
-        gradients_agree<Hybrid, short_run>(packed);
-    }
-}
-
-TEST_CASE("experts: no suffix reaches a prefix") {
-    prefix_is_independent<Mixtral, short_run>();
-    prefix_is_independent<Steered, short_run>();
-    prefix_is_independent<Switched, short_run>();
-    prefix_is_independent<SparseExperts, short_run>();
-    prefix_is_independent<Hybrid, short_run>();
-}
-
-TEST_CASE("experts: packed documents do not see each other") {
-    documents_are_apart<Mixtral, short_run>();
-    documents_are_apart<Steered, short_run>();
-}
+TEST_CASE("experts keep the laws") { keep_the_laws(expert_models{}); }
 
 TEST_CASE("experts: steps repeat bit for bit") {
     steps_repeat<Steered, short_run>();
     steps_repeat<SparseExperts, short_run>();
 }
 
-TEST_CASE("experts: decoding equals evaluation") {
-    decoding_equals_evaluation<Mixtral, short_run>();
-    decoding_equals_evaluation<Steered, short_run>();
-    decoding_equals_evaluation<SparseExperts, short_run>();
-    decoding_equals_evaluation<Hybrid, short_run>();
-}
+TEST_CASE("experts: evaluations leave the step alone") { evaluations_leave_the_step<Steered, short_run>(); }

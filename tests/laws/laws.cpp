@@ -52,36 +52,39 @@ void gradients_agree(any_model& model, bool packed, std::uint64_t seed) {
         double squares = 0;
         for (const double g : grad) squares += g * g;
         const double rms = std::sqrt(squares / static_cast<double>(grad.size()));
-        int compared = 0;
-        for (int sample = 0; sample < 12 && compared < 2; ++sample) {
-            const double u = random_uniform(seed, random_use::check, detail::stream_of(t.name),
-                                            static_cast<std::uint64_t>(1000 + sample));
-            const auto i = static_cast<long long>(u * static_cast<double>(t.elements));
-            double& w = model.weights()[t.offset + i];
-            const double kept = w;
-            const double g = grad[static_cast<std::size_t>(i)];
-            const double tolerance = 1e-6 * std::max(std::abs(g), 1e-3 * rms);
-            const auto fd = sdepth_test::differences([&](double shift, bool& held) {
-                                w = kept + shift;
-                                const double there = model.forward_loss(batch, packed);
-                                held = held && model.choices() == choices;
-                                return there;
-                            }).best(tolerance);
-            w = kept;
-            if (!std::isfinite(fd.error)) continue;
-            INFO(t.name << "[" << i << "]: gradient " << g << ", differences " << fd.slope << " +- " << fd.error
-                        << ", rms " << rms);
-            CHECK(std::abs(g - fd.slope) <= tolerance);
-            ++compared;
-        }
-        INFO(t.name << ": no element could be shifted without changing a choice");
-        CHECK(compared > 0);
+        const long long cols = std::max(1LL, t.row->tensor.cols);
+        t.row->tensor.for_each_part([&](long long first, long long rows) {
+            int compared = 0;
+            for (int sample = 0; sample < 12 && compared < 2; ++sample) {
+                const double u = random_uniform(seed, random_use::check, detail::stream_of(t.name),
+                                                static_cast<std::uint64_t>(1000 + sample));
+                const auto i = first * cols + static_cast<long long>(u * static_cast<double>(rows * cols));
+                double& w = model.weights()[t.offset + i];
+                const double kept = w;
+                const double g = grad[static_cast<std::size_t>(i)];
+                const double tolerance = 1e-6 * std::max(std::abs(g), 1e-3 * rms);
+                const auto fd = sdepth_test::differences([&](double shift, bool& held) {
+                                    w = kept + shift;
+                                    const double there = model.forward_loss(batch, packed);
+                                    held = held && model.choices() == choices;
+                                    return there;
+                                }).best(tolerance);
+                w = kept;
+                if (!std::isfinite(fd.error)) continue;
+                INFO(t.name << "[" << i << "]: gradient " << g << ", differences " << fd.slope << " +- " << fd.error
+                            << ", rms " << rms);
+                CHECK(std::abs(g - fd.slope) <= tolerance);
+                ++compared;
+            }
+            INFO(t.name << ": no element could be shifted without changing a choice");
+            CHECK(compared > 0);
+        });
     }
 }
 
-void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const logits_of& logits) {
-    const random_batch batch(sizes, seed, false);
-    const auto before = logits(batch.view(false));
+void prefix_is_independent(const batch_sizes& sizes, bool packed, std::uint64_t seed, const logits_of& logits) {
+    const random_batch batch(sizes, seed, packed);
+    const auto before = logits(batch.view(packed));
     const std::size_t seq = sizes.seq, vocab = sizes.vocab;
     for (std::size_t cut = 1; cut < seq; cut += 3) {
         auto changed = batch;
@@ -91,7 +94,7 @@ void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const l
                 token = (token + 1) % static_cast<int>(vocab);
             }
         }
-        const auto after = logits(changed.view(false));
+        const auto after = logits(changed.view(packed));
         bool equal = true, moved = false;
         for (std::size_t b = 0; b < sizes.batch; ++b) {
             const auto row = [&](std::size_t i) { return (b * seq + i) * vocab; };
@@ -100,7 +103,7 @@ void prefix_is_independent(const batch_sizes& sizes, std::uint64_t seed, const l
                                         after.begin() + static_cast<std::ptrdiff_t>(row(0)));
             moved = moved || before[row(cut)] != after[row(cut)];
         }
-        INFO("suffix from row " << cut);
+        INFO("suffix from row " << cut << (packed ? ", packed" : ""));
         CHECK(equal);
         CHECK(moved);
     }

@@ -53,4 +53,9 @@ using MoDAExperts = Model<moda + sparse<2>(layer<DepthAttention<>, Experts<4, 2,
                               layer<DepthAttention<>, Experts<4, 2>> + dense,
                           with_experts>;
 
+using slot_models = models<MoDA, MoDAReused, MoDAProjected, MoDAUnnormed, MoDAPlain, MoDAParts, MoDALooped>;
+using bounded_slot_models = models<MoDALastOne, MoDALastThree, MoDAFirstThree, MoDAMixed, MoDASeparate, MoDAMixedApart>;
+using sparse_slot_models = models<MoDASparse, MoDAMod, MoDAFullKeys, MoDAByDocument, MoDASparseBounded, MoDAWindowed,
+                                  MoDARoutedFfn, MoDAExperts>;
+
 }  // namespace laws

@@ -11,6 +11,10 @@ namespace laws {
 using namespace sdepth;
 using namespace sdepth::literals;
 
+/// Model types that keep the laws.
+template <class... Ms>
+struct models {};
+
 inline constexpr Dims small{.width = 12, .head_dim = 4, .heads = 4, .kv_heads = 2, .ffn = 20, .vocab = 19};
 inline constexpr Dims tied{.width = 12, .head_dim = 4, .heads = 4, .kv_heads = 2, .ffn = 20, .vocab = 19, .tied = true};
 inline constexpr Run short_run{.seq = 13, .batch = 2, .max_documents = 3};
@@ -41,6 +45,16 @@ using Windowed = Model<dense + sparse<2>(olmo) * 2_c + dense, small>;
 using RoutedFfn = Model<dense + (attention_only + sparse<2>(ffn_only) * 2_c) * 2_c + dense, small>;
 using Looped = Model<dense + loop<2>(sparse<2> * 2_c + dense), small>;
 using All = Model<dense + sparse<1> * 2_c + dense, small>;
+
+// u has a weight and a step of its own; with Halved only their product is X-MoD's.
+using Weighted = Model<dense + sparse<3, sparse_policy{.tau = 0.5, .increment = 0.125}> * 4_c + dense, small>;
+using Halved = Model<dense + sparse<3, sparse_policy{.tau = 2, .increment = 0.5}> * 4_c + dense, small>;
+
+using dense_models = models<Qwen, Olmo, Bare>;
+using routing_models = models<XMoD, MoD, Printed, Raw, Weighted>;
+using gate_models = models<Ungated, Unscaled, Unbiased>;
+using context_models = models<ByDocument, FullKeys, FullKeysPost, Windowed>;
+using place_models = models<RoutedFfn, NoAnchors, Looped, All>;
 
 using NoRoutingLoss = Model<dense + sparse<2, sparse_policy{.detach = true, .loss_weight = 0}> * 2_c + dense, small>;
 using OneAnchor = Model<dense, small>;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "laws/any_model.hpp"
+#include "laws/models.hpp"
 #include "sdepth/decoder.hpp"
 #include "sdepth/pipeline.hpp"
 #include "sdepth/random.hpp"
@@ -109,7 +110,7 @@ template <class M, Run R>
 void prefix_is_independent(std::uint64_t seed = 5) {
     static_assert(is_causal<M>);
     subject<M, R> model(seed);
-    prefix_is_independent(model.sizes(), seed, model.logits());
+    for (const bool packed : {false, true}) prefix_is_independent(model.sizes(), packed, seed, model.logits());
 }
 
 template <class M, Run R, long long Pass = 4>
@@ -126,6 +127,56 @@ void documents_are_apart(std::uint64_t seed = 9) {
                         [&](const batch_view& batch) { return model.model().evaluate(batch, selection_rule::top); });
 }
 
+/// Whether training of model M chooses among the rows of a document, wherever it chooses rows.
+template <class M>
+constexpr bool selects_by_document() {
+    bool all = true;
+    for (const layer_run& r : M::runs) {
+        visit_type(typename M::kinds{}, r.kind, [&]<class L>(std::type_identity<L>) {
+            if constexpr (layer_pass<L>::is_sparse) {
+                all = all && layer_pass<L>::policy.scope == selection_scope::document;
+            }
+        });
+    }
+    return all;
+}
+
+/// What holds for a model whose routing sees no future, whatever its gradients.
+template <class M>
+void passes_the_gates() {
+    if constexpr (is_causal<M>) {
+        prefix_is_independent<M, short_run>();
+        decoding_equals_evaluation<M, short_run>();
+        if constexpr (selects_by_document<M>()) documents_are_apart<M, short_run>();
+    }
+}
+
+/// Which batches the gradient law takes: packed ones have documents and padding.
+enum class batches { packed, both };
+
+/// Every law that model M can keep: that is, nobody can add a model to one law alone.
+template <class M>
+void keeps_the_laws(batches taken) {
+    if (taken == batches::both) gradients_agree<M, short_run>(false);
+    gradients_agree<M, short_run>(true);
+    passes_the_gates<M>();
+}
+template <class... Ms>
+void keep_the_laws(models<Ms...>, batches taken = batches::both) {
+    int number = 0;
+    const auto keep = [&]<class M>(std::type_identity<M>) {
+        INFO("model " << ++number << " of the list");
+        keeps_the_laws<M>(taken);
+    };
+    (keep(std::type_identity<Ms>{}), ...);
+}
+
+/// Decoders whose passes have room for one token.
+template <class... Ms>
+void decode_one_by_one(models<Ms...>) {
+    (decoding_equals_evaluation<Ms, short_run, 1>(), ...);
+}
+
 /// Two runs of a few steps give the same bits.
 template <class M, Run R>
 void steps_repeat() {
@@ -140,6 +191,31 @@ void steps_repeat() {
             model.update({.rate = 1e-2, .step = static_cast<long long>(step) + 1}, batch.totals);
         }
         end.assign(model.parameters().weights, model.parameters().weights + tensor_table<M>.elements);
+    }
+    CHECK(ends[0] == ends[1]);
+}
+
+/// A step between whose micro-batches evaluations come ends with the same bits as without them.
+template <class M, Run R>
+void evaluations_leave_the_step() {
+    std::vector<double> ends[2];
+    const auto first = random_batch::of<M, R>(1, true), second = random_batch::of<M, R>(2, true);
+    const step_totals totals{first.totals.targets + second.totals.targets, first.totals.rows + second.totals.rows};
+    for (const bool evaluates : {false, true}) {
+        subject<M, R> model(3);
+        auto& pipe = model.model();
+        for (const random_batch* batch : {&first, &second}) {
+            pipe.accumulate(batch->view(true), totals);
+            if (!evaluates) continue;
+            pipe.evaluate(batch->view(true), selection_rule::top);
+            pipe.evaluate(first.view(false), selection_rule::threshold);
+            pipe.logits(second.view(true));
+        }
+        const step_losses losses = pipe.update({.rate = 1e-2}, totals);
+        std::vector<double>& end = ends[evaluates ? 1 : 0];
+        end.assign(model.weights(), model.weights() + tensor_table<M>.elements);
+        end.push_back(losses.total());
+        for (const expert_load& layer : losses.experts) end.insert(end.end(), layer.load.begin(), layer.load.end());
     }
     CHECK(ends[0] == ends[1]);
 }
