@@ -40,7 +40,7 @@ int sample(const std::vector<float>& logits, double temperature, std::size_t top
 }  // namespace
 
 int main(int argc, char** argv) try {
-    constexpr int context = 128;  // as long as the sequences of train.cpp: phases beyond are new to the model
+    constexpr int context = examples::small_run.seq;  // phases beyond are new to the model
     std::filesystem::path file;
     std::string prompt = "\n";
     int length = 600;

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Trains a small X-MoD model on text, byte by byte, with no GPU. The formula is the model: change it and compile.
+// Trains the model of models/small_x_mod.hpp on text, byte by byte, with no GPU.
 #include <cstdio>
 
 #include "common/console.hpp"
 #include "common/failure.hpp"
 #include "common/train_options.hpp"
+#include "models/small_x_mod.hpp"
 #include "sdepth/kernels/host/host.hpp"
-#include "sdepth/sdepth.hpp"
 #include "sdepth/trainer.hpp"
 
 using namespace sdepth;
-using namespace sdepth::literals;
-
-// Two dense layers, four layers that each take a quarter of the tokens, a dense anchor: four layers a token.
-constexpr auto formula = dense * 2_c + (sparse<4> * 4_c + dense);
-using M = Model<formula, Dims{.width = 128, .head_dim = 64, .heads = 2, .kv_heads = 1, .ffn = 384, .vocab = 256}>;
-constexpr Run run{.seq = 128, .batch = 8};
-
-static_assert(M::layers == 7);
-static_assert(counted<params<M>.total, 1'445'124>());
+using M = examples::SmallXMoD;
+constexpr Run run = examples::small_run;
 
 int main(int argc, char** argv) try {
     examples::train_options defaults;

@@ -14,7 +14,7 @@ using M = examples::SmallXMoD;
 
 namespace {
 
-constexpr Run run{.seq = 128, .batch = 8};
+constexpr Run run = examples::small_run;
 constexpr double datasheet = 989e12;  // dense bf16 FLOP/s of an H100 or H200
 
 template <recompute Replay>
