@@ -30,13 +30,13 @@ struct Mamba2 {
 
     static constexpr long long channels(const Dims& d) { return P.expand * d.width; }
     static constexpr long long heads(const Dims& d) { return quotient(channels(d), P.head_dim); }
-    static constexpr long long conv_channels(const Dims& d) { return channels(d) + inputs(P.groups, P.state); }
+    static constexpr long long conv_channels(const Dims& d) { return channels(d) + product(2, states()); }
 
     static constexpr tensor_rows tensors(const Dims& d) {
         const long long inner = channels(d);
         tensor_rows rows;
-        const long long states = P.groups * P.state;  // of B and of C
-        rows.add(stacked("mixer.in_proj.weight", role::input, {inner, inner, states, states, heads(d)},
+        const long long b_or_c = states();
+        rows.add(stacked("mixer.in_proj.weight", role::input, {inner, inner, b_or_c, b_or_c, heads(d)},
                          d.width));  // z, x, B, C, step
         rows.add(detail::depthwise("mixer.conv1d.weight", conv_channels(d), P.conv));
         rows.add(vector("mixer.conv1d.bias", role::bias, conv_channels(d), {init_kind::zeros, 0}));
@@ -80,7 +80,8 @@ struct Mamba2 {
   private:
     // By parameters, or compilers warn of sizes that the check refuses.
     static constexpr long long quotient(long long whole, long long part) { return whole / part; }
-    static constexpr long long inputs(long long groups, long long states) { return 2 * groups * states; }  // B and C
+    static constexpr long long product(long long a, long long b) { return a * b; }
+    static constexpr long long states() { return product(P.groups, P.state); }  // of B, and as many of C
 };
 
 inline constexpr Block<Mamba2<>, None> mamba2{};
