@@ -41,34 +41,48 @@ constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, voi
     return static_cast<std::size_t>(take.bytes());
 }
 
-/// Step 1 of the backward kernels: prepares. One block of threads: one query block, four heads.
+/// Step 1 of the backward kernels: prepares. One block of threads: one query block of one head.
 template <class Tile>
 __global__ void __launch_bounds__(256)
     attention_prepare_kernel(const attention_view a, const __nv_bfloat16* o, const __nv_bfloat16* grad_o,
                              const float* lse, const backward_scratch scratch) {
     constexpr int lanes = Tile::dim / 8;  // threads of a row, 16 bytes each
-    const int block = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * 4,
+    const int block = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y),
               b = static_cast<int>(blockIdx.z);
-    const int row = block * Tile::query_block, heads = min(4, a.heads - head), thread = static_cast<int>(threadIdx.x);
+    const int row = block * Tile::query_block, thread = static_cast<int>(threadIdx.x);
     const int live_queries = a.queries.of(b), live_keys = a.keys.of(b);
     if (thread < 32 && head == 0) {
         const block_range see = blocks_of<Tile::query_block, Tile::key_block>(a, b, row, live_queries, live_keys);
         if (thread == 0)
             scratch.sight[b * scratch.query_blocks + block] = {see.begin, see.end, see.full_begin, see.full_end};
     }
-    if (thread < heads) scratch.turns[(b * a.heads + head + thread) * scratch.query_blocks + block] = 0;
+    if (thread == 0) scratch.turns[(b * a.heads + head) * scratch.query_blocks + block] = 0;
 
-    for (int u = thread / lanes; u < Tile::query_block * heads; u += 256 / lanes) {
-        const int i = row + u / heads, h = head + u % heads;
+    // All rows of a thread are on their way at a time.
+    constexpr int step = 256 / lanes, ahead = Tile::query_block / step;
+    static_assert(Tile::query_block % step == 0);
+    const long slot = (static_cast<long>(b) * a.heads + head) * scratch.query_blocks + block;
+    float* const to = scratch.row_data + slot * 2 * Tile::query_block;
+    uint4 x[ahead], y[ahead];
+    float logs[ahead];
+    bool blind[ahead];
+#pragma unroll
+    for (int v = 0; v < ahead; ++v) {
+        const int i = row + thread / lanes + v * step;
         const key_range see = a.visible(b, i, live_queries, live_keys);
-        const bool blind = see.last < see.first;
+        blind[v] = see.last < see.first;
+        if (blind[v]) continue;
+        const long at = (static_cast<long>(b) * a.queries.capacity + i) * a.heads + head;
+        x[v] = *reinterpret_cast<const uint4*>(o + at * Tile::dim + thread % lanes * 8);
+        y[v] = *reinterpret_cast<const uint4*>(grad_o + at * Tile::dim + thread % lanes * 8);
+        logs[v] = lse[at];
+    }
+#pragma unroll
+    for (int v = 0; v < ahead; ++v) {
         float sum = 0;
-        if (!blind) {
-            const long at =
-                ((static_cast<long>(b) * a.queries.capacity + i) * a.heads + h) * Tile::dim + thread % lanes * 8;
-            const uint4 x = *reinterpret_cast<const uint4*>(o + at), y = *reinterpret_cast<const uint4*>(grad_o + at);
-            const auto* xs = reinterpret_cast<const __nv_bfloat162*>(&x);
-            const auto* ys = reinterpret_cast<const __nv_bfloat162*>(&y);
+        if (!blind[v]) {
+            const auto* xs = reinterpret_cast<const __nv_bfloat162*>(&x[v]);
+            const auto* ys = reinterpret_cast<const __nv_bfloat162*>(&y[v]);
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 const float2 p = __bfloat1622float2(xs[e]), r = __bfloat1622float2(ys[e]);
@@ -76,14 +90,10 @@ __global__ void __launch_bounds__(256)
             }
         }
 #pragma unroll
-        for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
-        if (thread % lanes == 0) {
-            const long slot = (static_cast<long>(b) * a.heads + h) * scratch.query_blocks + block;
-            float* const to = scratch.row_data + slot * 2 * Tile::query_block + u / heads;
-            to[Tile::query_block] = sum;
-            to[0] = blind ? INFINITY
-                          : lse[(static_cast<long>(b) * a.queries.capacity + i) * a.heads + h] * 1.4426950408889634f;
-        }
+        for (int width = lanes / 2; width > 0; width /= 2) sum += __shfl_xor_sync(~0u, sum, width);
+        if (thread % lanes != 0) continue;
+        to[Tile::query_block + thread / lanes + v * step] = sum;
+        to[thread / lanes + v * step] = blind[v] ? INFINITY : logs[v] * 1.4426950408889634f;
     }
 }
 
@@ -143,7 +153,7 @@ __global__ void __launch_bounds__(128) attention_finish_kernel(const attention_v
 template <class Tile>
 void attention_prepare(const AttentionBackwardArgs<__nv_bfloat16>& g, const backward_scratch& s, cudaStream_t stream) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
-    const dim3 grid(static_cast<unsigned>(s.query_blocks), static_cast<unsigned>(a.heads + 3) / 4,
+    const dim3 grid(static_cast<unsigned>(s.query_blocks), static_cast<unsigned>(a.heads),
                     static_cast<unsigned>(a.batch));
     attention_prepare_kernel<Tile><<<grid, 256, 0, stream>>>(attention_view(a), a.o, g.grad_o, a.lse, s);
     check(cudaGetLastError(), "attention_backward");
