@@ -24,9 +24,6 @@ small_result run_on_host(small_model which, const small_run& what) {
     sdepth::host<float> backend;
     return with_model(which, [&]<class M>() { return run_model<M>(backend, what); });
 }
-small_result run_on_cuda(small_model which, const small_run& what) {
-    return with_model(which, [&]<class M>() { return run_model_on_cuda<M>(what); });
-}
 
 std::string bytes_of(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
@@ -124,15 +121,4 @@ TEST_CASE("files of the host load on the GPU and the other way round", "[pipelin
         const small_run on{.steps = 10, .first = 5, .load = file("host")};
         check_near(run_on_cuda(which, on), run_on_host(which, on));
     }
-}
-
-TEST_CASE("a short run for the sanitizers", "[pipeline][small]") {
-    const small_run replayed{.steps = 3, .evaluations = 1, .marked = true};  // the third step is a replay
-    const small_result got = run_on_cuda(small_model::x_mod, replayed);
-    REQUIRE(got.losses.size() == 3);
-    for (const double loss : got.losses) CHECK(std::abs(loss - std::log(203)) < .5);
-}
-TEST_CASE("a step with documents for the sanitizers", "[pipeline][small]") {
-    const small_run packed{.steps = 1, .documents = true, .evaluations = 1, .marked = true};
-    CHECK(std::isfinite(run_on_cuda(small_model::x_mod, packed).losses.front()));
 }

@@ -115,8 +115,9 @@ small_result run_small(B& backend, const small_run& what) {
         auto& masks = out.masks.emplace_back();
         model.for_each_routed_layer([&](long long, const auto& saved, int capacity) {
             std::vector<int> ids(static_cast<std::size_t>(R.batch * capacity)), live(static_cast<std::size_t>(R.batch));
-            read(backend, ids.data(), saved.ids, R.batch * capacity);
             read(backend, live.data(), saved.live, R.batch);
+            for (int b = 0; b < R.batch; ++b)  // what is beyond was never written
+                read(backend, ids.data() + b * capacity, saved.ids + b * capacity, live[static_cast<std::size_t>(b)]);
             auto& mask = masks.emplace_back(static_cast<std::size_t>(R.batch * R.seq), false);
             for (int b = 0; b < R.batch; ++b)
                 for (int j = 0; j < live[static_cast<std::size_t>(b)]; ++j)
@@ -181,5 +182,8 @@ small_result with_model(small_model which, const F& f) {
 /// A translation unit for each model or two, see pipeline_on_cuda.cuh: all together take nvcc longer than a minute.
 template <class M>
 small_result run_model_on_cuda(const small_run& what);
+inline small_result run_on_cuda(small_model which, const small_run& what) {
+    return with_model(which, [&]<class M>() { return run_model_on_cuda<M>(what); });
+}
 
 }  // namespace sdepth_test
