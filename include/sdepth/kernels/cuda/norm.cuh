@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(256)
 }
 
 /// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind. With `many` rows the next one's
-/// numbers are on their way while this one's are used; with few, those that are added to take their registers.
+/// numbers are on their way while this one's are used; with few, those that are added to take their registers, and
+/// `also` is served.
 template <bool whole, bool many, int warps, class P>
 __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
     rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
             const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
             loaded was;
             if constexpr (many) {
-                if (added != nullptr) was = load_eight<whole>(added + at + 256 * u, columns - 256 * u);
+                if (g.adds_to_grad_x) was = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
             } else {
                 was = old[u];
             }
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
                 if (g.adds_to_grad_x) y[e] += to_float(was.x[e]);
             }
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
-            if (g.also == nullptr) continue;
+            if (many || g.also == nullptr) continue;
             if (g.adds_to_grad_x) was = load_eight<whole>(g.also + at + 256 * u, columns - 256 * u);
 #pragma unroll
             for (int e = 0; e < 8; ++e) y[e] = to_float(from_float<typename P::activation>(y[e])) + to_float(was.x[e]);
@@ -200,6 +201,9 @@ inline constexpr long long few_rows = 8192;  // up to eight for each team of fou
 
 constexpr std::size_t rms_norm_backward_scratch(int width) { return column_sums_scratch(width); }
 
+template <class P>
+void add(const AddArgs<P>& a, cudaStream_t stream);
+
 /// See RmsNormBackwardArgs. grad_x may be grad_y.
 template <class P>
 void rms_norm_backward(const RmsNormBackwardArgs<P>& g, block_sums sums, cudaStream_t stream) {
@@ -207,16 +211,19 @@ void rms_norm_backward(const RmsNormBackwardArgs<P>& g, block_sums sums, cudaStr
     detail::check_rows(a.rows, a.width, "rms_norm_backward");
     detail::check_width(a.width, "rms_norm_backward");
     if (a.rows.capacity() < 1) return;
+    const bool many = a.rows.capacity() > detail::few_rows;
     auto* partial = sums.room<float>(rms_norm_backward_scratch(a.width), stream);
     const int blocks =
         detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            const auto run = [&](auto many) {
-                launch_early(rms_norm_backward_kernel<whole(), many(), warps(), P>, grid, t, 0, stream,
+            const auto run = [&](auto of_many) {
+                launch_early(rms_norm_backward_kernel<whole(), of_many(), warps(), P>, grid, t, 0, stream,
                              "rms_norm_backward", g, partial);
             };
-            a.rows.capacity() > detail::few_rows ? run(std::true_type{}) : run(std::false_type{});
+            many ? run(std::true_type{}) : run(std::false_type{});
         });
     sums.add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
+    if (many && g.also != nullptr)
+        add(AddArgs<P>{.rows = a.rows, .width = a.width, .x = g.also, .a = g.grad_x, .sum = g.also}, stream);
 }
 
 namespace detail {
