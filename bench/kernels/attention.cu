@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention kernels: TFLOP/s of the causal half (backward counted 2.5 times the forward), one JSON row a line. Rows of
-// the same names by PyTorch are merged by scripts/bench.sh. Results are checked against bounds of their own first:
-// every output finite, sums of P one (o of constant v is v).
+// the same names by PyTorch are merged by scripts/bench.sh. Results are checked first: every
+// output is finite, and grad_v sums to grad_o over the keys, as P sums to one.
 #include <cmath>
 #include <cstdio>
 #include <fstream>

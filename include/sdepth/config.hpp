@@ -27,7 +27,7 @@
 #define SDEPTH_CBLAS 0
 #endif
 
-// 1 where device code is compiled for sm_90a, whose instructions other targets refuse; kernels for Hopper are empty
+// 1 where device code is compiled for sm_90a, whose instructions other targets refuse; kernels for Hopper are a trap
 // elsewhere, so that a program for several architectures compiles.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SDEPTH_HOPPER_CODE 1

@@ -106,6 +106,7 @@ set(SDEPTH_HEADERS
     kernels/host/attention.hpp
     kernels/host/attention_blocked.hpp
     kernels/host/depth_attention.hpp
+    kernels/cuda/attention_checks.hpp
     kernels/host/linear.hpp
     kernels/host/norm.hpp
     kernels/host/rotary.hpp

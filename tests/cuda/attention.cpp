@@ -98,10 +98,10 @@ class oracle {
     attention_outputs out_;
 };
 
-void check_case(const attention_case& c, bool portable) {
+void check_case(const attention_case& c, kernels by) {
     INFO(c.name);
-    const attention_inputs in = draw_attention(c, std::random_device{}());
-    const attention_outputs got = attention_on_device(in, portable);
+    const attention_inputs in = draw_attention(c, test_seed());
+    const attention_outputs got = attention_on_device(in, by);
     const oracle host(in);
     // Both backwards start from the device's o and lse.
     const attention_outputs want = host.from(got), of = host.roundings(got);
@@ -111,7 +111,7 @@ void check_case(const attention_case& c, bool portable) {
     check_roundings("grad_k", got.grad_k, want.grad_k, of.grad_k);
     check_roundings("grad_v", got.grad_v, want.grad_v, of.grad_v);
 
-    const attention_outputs again = attention_on_device(in, portable);
+    const attention_outputs again = attention_on_device(in, by);
     CHECK(same_bits(got.o, again.o));
     CHECK(same_bits(got.lse, again.lse));
     CHECK(same_bits(got.grad_q, again.grad_q));
@@ -155,18 +155,40 @@ std::vector<attention_case> small_cases(int dim) {
 }  // namespace
 
 TEST_CASE("attention d64 equals the oracle", "[attention][hopper]") {
-    for (const auto& c : cases(64)) check_case(c, false);
+    for (const auto& c : cases(64)) check_case(c, kernels::hopper);
 }
 TEST_CASE("attention d128 equals the oracle", "[attention][hopper]") {
-    for (const auto& c : cases(128)) check_case(c, false);
+    for (const auto& c : cases(128)) check_case(c, kernels::hopper);
+}
+// Each processor's block of threads takes a second item and more, forward and backward.
+TEST_CASE("attention with several items a block equals the oracle", "[attention][hopper]") {
+    for (const int dim : {64, 128}) {
+        check_case({"window", 1, 6, 3, dim, 8300, 8300, true, 100}, kernels::hopper);
+        check_case({"documents", 1, 6, 3, dim, 8300, 8300, true, 0, sight::documents}, kernels::hopper);
+        check_case({"more columns than processors", 7, 44, 22, dim, 70, 70}, kernels::hopper);
+        check_case({"window, portable", 1, 6, 3, dim, 4200, 4200, true, 100}, kernels::portable);
+    }
+    check_case({"2^19 rows of d64", 128, 16, 8, 64, 256, 256, true, 8}, kernels::hopper);
+}
+TEST_CASE("attention's tile for long sequences equals the oracle", "[attention][hopper]") {
+    for (const int dim : {64, 128})
+        for (const auto& c : cases(dim)) check_case(c, kernels::long_tile);
+}
+TEST_CASE("attention's tile for long sequences on small shapes equals the oracle", "[attention][hopper][small]") {
+    for (const int dim : {64, 128})
+        for (const auto& c : small_cases(dim)) check_case(c, kernels::long_tile);
+}
+TEST_CASE("attention with two items a block on small shapes equals the oracle", "[attention][hopper][small]") {
+    for (const int dim : {64, 128})
+        check_case({"more columns than processors", 4, 70, 35, dim, 24, 24}, kernels::long_tile);
 }
 TEST_CASE("attention on small shapes equals the oracle", "[attention][hopper][small]") {
     for (const int dim : {64, 128})
-        for (const auto& c : small_cases(dim)) check_case(c, false);
+        for (const auto& c : small_cases(dim)) check_case(c, kernels::hopper);
 }
 TEST_CASE("portable attention on small shapes equals the oracle", "[attention][portable][small]") {
     for (const int dim : {64, 128})
-        for (const auto& c : small_cases(dim)) check_case(c, true);
+        for (const auto& c : small_cases(dim)) check_case(c, kernels::portable);
 }
 
 // No kernels here: one key too few for one row of 150 is an error of every output that its bound shows.
@@ -195,8 +217,8 @@ TEST_CASE("attention backward through the preparation of queries equals the two 
                          {"dead rows, ragged ranges", 3, 4, 2, dim, 140, 190, true, 0, sight::ragged, true},
                      }) {
                     INFO(c.name << ", d" << dim << (portable ? ", portable" : "") << (norm ? "" : ", no norm"));
-                    const attention_inputs in = draw_attention(c, std::random_device{}());
-                    std::mt19937_64 random(std::random_device{}());
+                    const attention_inputs in = draw_attention(c, test_seed());
+                    std::mt19937_64 random(test_seed());
                     query_preparation prepared;
                     prepared.norm = norm, prepared.x = in.q;  // of any numbers; dead rows are NaN
                     prepared.weight = normal_fp32(count(1, 1, dim), random);
@@ -217,7 +239,7 @@ TEST_CASE("attention backward through the preparation of queries equals the two 
 
 TEST_CASE("portable attention equals the oracle", "[attention][portable]") {
     for (const int dim : {64, 128})
-        for (const auto& c : cases(dim)) check_case(c, true);
+        for (const auto& c : cases(dim)) check_case(c, kernels::portable);
 }
 
 }  // namespace sdepth_test

@@ -59,14 +59,23 @@ void finish() { cuda::check(cudaDeviceSynchronize(), "attention"); }
 
 }  // namespace
 
-attention_outputs attention_on_device(const attention_inputs& in, bool portable) {
+attention_outputs attention_on_device(const attention_inputs& in, kernels by) {
     problem p(in);
-    with_arch(portable, [&](auto arch) {
+    buffer<bf16> joint_o(in.joint_o);
+    buffer<float> joint_lse(in.joint_lse);
+    with_arch(by == kernels::portable, [&](auto arch) {
         using Arch = decltype(arch);
         buffer<unsigned char> scratch(cuda::attention_backward_scratch<Arch>(p.forward));
         scratch.poison();
-        cuda::attention_forward<Arch>(p.forward, nullptr);
-        cuda::attention_backward<Arch>(p.backward(), scratch.data(), nullptr);
+        if (by != kernels::long_tile)
+            cuda::attention_forward<Arch>(p.forward, nullptr);
+        else if (p.forward.head_dim == 64)
+            cuda::attention_forward_launch<cuda::detail::long_forward_tile<64>>(p.forward, nullptr);
+        else
+            cuda::attention_forward_launch<cuda::detail::long_forward_tile<128>>(p.forward, nullptr);
+        auto backward = p.backward();
+        if (!in.joint_o.empty()) backward.forward.o = joint_o.data(), backward.forward.lse = joint_lse.data();
+        cuda::attention_backward<Arch>(backward, scratch.data(), nullptr);
         finish();
     });
     return {p.o.read(), p.lse.read(), p.grad_q.read(), p.grad_k.read(), p.grad_v.read()};

@@ -27,7 +27,12 @@ struct attention_inputs {
     sdepth::AttentionArgs<double> args;   // sizes; the pointers lead nowhere
     std::vector<double> q, k, v, grad_o;  // numbers that bf16 holds exactly
     std::vector<int> first, last, live_queries, live_keys;
+    std::vector<double> joint_o, joint_lse;  // where the backward begins; empty: at the forward's own
 };
+
+/// Which kernels: for Hopper by the sizes, the forward's tile for long sequences whatever they are, or the portable
+/// ones.
+enum class kernels { hopper, long_tile, portable };
 
 struct attention_outputs {
     std::vector<double> o, lse, grad_q, grad_k, grad_v;
@@ -35,8 +40,8 @@ struct attention_outputs {
 
 attention_inputs draw_attention(const attention_case& c, std::uint64_t seed);
 
-/// By the kernels for Hopper or the portable ones, outputs full of NaN beforehand.
-attention_outputs attention_on_device(const attention_inputs& in, bool portable);
+/// Outputs are full of NaN beforehand.
+attention_outputs attention_on_device(const attention_inputs& in, kernels by);
 
 /// How queries were prepared, [B, Tq] rows of H heads of h.
 struct query_preparation {

@@ -4,7 +4,7 @@
 // The kernels round P and dS to bf16 before they multiply by them. Each rounding is spread evenly over at most -u .. u
 // of the number, u = 2^-8, on its own. A result sum_j w_j x_j is then off by e = sum_j d_j x_j with the variance s^2 =
 // sum_j (u w_j x_j)^2 / 3 or less. Sums of even spreads have tails no heavier than a normal number's (they are strictly
-// sub-Gaussian): |e| > z s has a probability of at most 2 exp(-z^2 / 2), for z = 8 3e-14 a number and 2e-6 for all 6e7
+// sub-Gaussian): |e| > z s has a probability of at most 2 exp(-z^2 / 2), for z = 8 3e-14 a number and 1e-5 for all 3e8
 // numbers of a run of these tests. The result is rounded in its turn, by up to u of itself. The mean square of errors
 // over their variances is 1 or less, 0.54 where mantissas are spread as those of numbers of no particular size.
 //

@@ -18,7 +18,7 @@ using sdepth::activation;
 constexpr roundings bound{.unit = 0x1p-8, .steps = 24};
 
 void check_swiglu(const row_case& c, int hidden) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("swiglu " << c.batch << " x " << c.capacity << ", hidden " << hidden);
     sdepth::host<double> host(1);
     std::vector<double> gate = c.draw(hidden, random), up = c.draw(hidden, random), grad = c.draw(hidden, random);
@@ -37,7 +37,7 @@ void check_swiglu(const row_case& c, int hidden) {
 }
 
 void check_activation(const row_case& c, int hidden, activation kind) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("activation " << int(kind) << ", " << c.batch << " x " << c.capacity << ", hidden " << hidden);
     sdepth::host<double> host(1);
     std::vector<double> x = c.draw(hidden, random), grad = c.draw(hidden, random);

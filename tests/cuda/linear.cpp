@@ -39,7 +39,7 @@ struct linear_problem {
 void forget_dead(std::vector<double>& got, const row_case& c, int width) { kill_dead(got, c.rows(), width); }
 
 void check_linear(const row_case& c, int inputs, int outputs, bool adds, bool workspace) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("linear " << c.batch << " x " << c.capacity << ", " << inputs << " to " << outputs << ", adds " << adds
                    << ", workspace " << workspace);
     sdepth::host<double> host(1);

@@ -33,7 +33,7 @@ struct norm_problem {
 };
 
 void check_norm(const row_case& c, int width, bool adds) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("norm " << c.batch << " x " << c.capacity << ", width " << width << ", adds " << adds);
     sdepth::host<double> host(1);
     norm_problem want(c, width, adds, random), got = want, again = want;
@@ -71,7 +71,7 @@ struct move_problem {
 };
 
 void check_moves(const row_case& c, int width) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("moves " << c.batch << " x " << c.capacity << ", width " << width);
     sdepth::host<double> host(1);
     {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -15,6 +17,19 @@
 #include "support/tolerance.hpp"
 
 namespace sdepth_test {
+
+/// Seeds of random inputs, each call another one. The first call prints where they begin: the same program with the
+/// same arguments and SDEPTH_SEED set to that draws the same numbers again.
+inline std::uint64_t test_seed() {
+    static std::uint64_t next = [] {
+        const char* const given = std::getenv("SDEPTH_SEED");
+        const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+        std::printf("SDEPTH_SEED=%llu\n", static_cast<unsigned long long>(seed));
+        std::fflush(stdout);
+        return seed;
+    }();
+    return next++;
+}
 
 inline const double nan = std::numeric_limits<double>::quiet_NaN();
 

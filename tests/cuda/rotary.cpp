@@ -53,7 +53,7 @@ struct qk_problem {
 };
 
 void check_qk(const row_case& rows, const qk_case& c) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("qk " << rows.batch << " x " << rows.capacity << ", " << c.heads << " heads of " << c.dim << ", norm "
                << int(c.norm) << ", rotary " << c.rotary << ", positions " << c.positions);
     // The norm over the full width stores its rows in bfloat16 before they turn, and mixes pairs.

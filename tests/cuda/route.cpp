@@ -17,7 +17,7 @@ using on_device::exact;
 using sdepth::gate_form;
 
 void check_logits(const row_case& c, int width) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("route_logits " << c.batch << " x " << c.capacity << ", width " << width);
     sdepth::host<double> host(1);
     const std::vector<double> x = c.draw(width, random), weight = normal_fp32(count(1, 1, width), random);
@@ -114,7 +114,7 @@ struct residual_problem {
 };
 
 void check_residual(const row_case& c, int width, gate_form gate, int parts) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("residual " << c.batch << " x " << c.capacity << ", width " << width << ", gate " << int(gate) << ", parts "
                      << parts);
     sdepth::host<double> host(1);
@@ -135,7 +135,7 @@ void check_residual(const row_case& c, int width, gate_form gate, int parts) {
 }
 
 void check_loss(const row_case& c) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("route_loss " << c.batch << " x " << c.capacity);
     sdepth::host<double> host(1);
     std::vector<double> logits = normal_fp32(c.numbers(1), random);
@@ -171,7 +171,7 @@ void check_loss(const row_case& c) {
 }
 
 void check_visibility(const row_case& c, int window, bool full_keys, bool documents) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("visibility " << c.batch << " x " << c.capacity << ", window " << window << ", full " << full_keys
                        << ", documents " << documents);
     sdepth::host<double> host(1);
@@ -208,7 +208,7 @@ void check_visibility(const row_case& c, int window, bool full_keys, bool docume
 }
 
 void check_decode(const row_case& c, int width) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("decode " << c.batch << " x " << c.capacity << ", width " << width);
     sdepth::host<double> host(1);
     std::vector<int> ids, start, where(c.numbers(1), -9);

@@ -68,7 +68,7 @@ outputs run(const versions& v, outputs o, int parts, F operation) {
 }
 
 void check_versions(int layers, int width, int length, int capacity, bool dead) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO(layers << " layers, " << capacity << " of " << length << " rows, width " << width);
     const versions v(layers, width, length, capacity, dead, random);
     const outputs start{normal(count(2, length, width), random), normal_fp32(count(1, layers, width), random), {}, {}};
@@ -87,7 +87,7 @@ void check_versions(int layers, int width, int length, int capacity, bool dead) 
 
 // All rows, then those that each layer chose, as in a run; logits of dead rows and of layers done before stay NaN.
 void check_version_logits(int layers, int width, int length, int capacity, bool dead) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO(layers << " layers, " << capacity << " of " << length << " rows, width " << width);
     const versions v(layers, width, length, capacity, dead, random);
     const auto logits = [&](auto operation) {

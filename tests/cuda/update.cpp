@@ -12,7 +12,7 @@ namespace {
 using on_device::exact;
 
 void check_squares(long long n) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("squares of " << n);
     sdepth::host<double> host(1);
     const std::vector<double> x = normal_fp32(static_cast<std::size_t>(n), random);
@@ -24,7 +24,7 @@ void check_squares(long long n) {
 }
 
 void check_adamw(long long layers, long long n, long long stride, bool reversed, double decay, double share = 1) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("adamw " << layers << " x " << n << " every " << stride);
     sdepth::host<double> host(1);
     const auto all = static_cast<std::size_t>((layers - 1) * stride + n);
@@ -67,7 +67,7 @@ void check_adamw(long long layers, long long n, long long stride, bool reversed,
 }
 
 void check_muon(long long layers, long long matrices, int rows, int cols, int together, bool nesterov = true) {
-    std::mt19937_64 random(std::random_device{}());
+    std::mt19937_64 random(test_seed());
     INFO("muon " << layers << " x " << matrices << " of " << rows << " x " << cols << ", together " << together);
     sdepth::host<double> host(1);
     const long long size = static_cast<long long>(rows) * cols, stride = (matrices * size + 127) / 128 * 128;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parameters and FLOPs of the MoDA paper, with the printed values beside them.
 #include "printed.hpp"
+#include "sdepth/ops/depth_attention.hpp"
 
 namespace {
 
@@ -111,6 +112,25 @@ constexpr verdict refused = check<std::remove_cvref_t<decltype(no_ffn)>>(narrow)
 static_assert(refused.broken == rule::parts_fit && refused.layer == 1 &&
               refused.a == static_cast<long long>(part_fault::ffn_slot_without_ffn));
 static_assert(check<std::remove_cvref_t<decltype(no_slot)>>(narrow).ok());
+
+// ---- products of a block with slots (its kernels) -------------------------------------------------------------------
+
+// Counted one by one: row i is of token i / group, slot j of token j / slots.
+template <int chunk, int group>
+constexpr bool counted_so(int slots) {
+    long long seen = 0, computed = 0;
+    for (int i = 0; i < chunk; ++i)
+        for (int j = 0; j < chunk / group * slots; ++j, ++computed) seen += i / group == j / slots;
+    const slot_products said = block_slot_products<chunk, group>(slots);
+    return said.seen == seen && said.computed == computed && seen * chunk == computed * group;
+}
+static_assert(counted_so<64, 1>(8) && counted_so<64, 2>(8) && counted_so<64, 8>(8) && counted_so<8, 8>(8));
+static_assert(counted_so<64, 32>(8));
+template <int group>
+constexpr double percent_of_64 = 100. * static_cast<double>(block_slot_products<64, group>(8).seen) /
+                                 static_cast<double>(block_slot_products<64, group>(8).computed);
+static_assert(percent_of_64<2> == 3.125 && percent_of_64<4> == 6.25 && percent_of_64<8> == 12.5);  // printed 3.12, ...
+static_assert(percent_of_64<16> == 25 && percent_of_64<32> == 50);
 
 // ---- perplexities (Table 5): truncated, not rounded; the ten values average 15.616 and 13.678 -----------------------
 

@@ -77,6 +77,20 @@ struct DepthSlotGradientArgs {
     SDEPTH_HOST_DEVICE constexpr int q_stride() const { return q_row != 0 ? q_row : heads * head_dim; }
 };
 
+/// Products of query rows with slots in one block of a kernel: those that count, and those computed.
+struct slot_products {
+    long long seen, computed;
+};
+/// Of a block of `chunk` query rows, `group` heads of each of chunk / group tokens, against the `slots` slots of each
+/// of these tokens. The share that counts is group / chunk: 1 / chunk without groups (arXiv 2603.15619, section 3), and
+/// all where a block has one token, chunk = group, as here.
+template <int chunk, int group>
+constexpr slot_products block_slot_products(long long slots) {
+    static_assert(group >= 1 && chunk % group == 0,
+                  "sdepth: a block holds whole tokens; make chunk a multiple of group");
+    return {chunk * slots, chunk * (chunk / group * slots)};
+}
+
 /// Writes keys and values of one layer's rows as slot `slot` of their positions, and marks it as written.
 template <class P>
 struct WriteSlotArgs {

@@ -266,7 +266,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
     take_registers<Tile::consumer_registers>();
     const int group = warp / 4 - 1, in_group = static_cast<int>(threadIdx.x) % 128;
     const int own = 1 + group, both = 3;
-    const float c = a.scale * 1.4426950408889634f;
+    const float c = a.scale * log2e;
     const std::uint64_t k_rows = operand(sm.k + group * 64 * 128), v_rows = operand(sm.v + group * 64 * 128);
     const std::uint64_t k_columns = operand(sm.k + group * Tile::sum_columns * (D == 128 ? BN * 2 : 2));
     int count = 0, sum_count = 0;
@@ -498,6 +498,8 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                               const backward_scratch scratch, const backward_schedule schedule) {
     if constexpr (SDEPTH_HOPPER_CODE)
         attention_backward_body<Tile>(q_map, k_map, v_map, grad_o_map, grad_k_map, grad_v_map, a, scratch, schedule);
+    else
+        __trap();  // see require_hopper
 }
 
 /// Backward attention on one stream but for the last step; `scratch` has backward_layout bytes, 256-byte aligned, with

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(256)
         for (int width = lanes / 2; width > 0; width /= 2) sum += __shfl_xor_sync(~0u, sum, width);
         if (thread % lanes != 0) continue;
         to[Tile::query_block + thread / lanes + v * step] = sum;
-        to[thread / lanes + v * step] = blind[v] ? INFINITY : logs[v] * 1.4426950408889634f;
+        to[thread / lanes + v * step] = blind[v] ? INFINITY : logs[v] * log2e;
     }
 }
 

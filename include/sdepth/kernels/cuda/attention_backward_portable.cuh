@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                             s[e / 2][i / 2][e % 2 * 2 + i % 2] = -INFINITY;
                 }
             }
-            const float c = a.scale * 1.4426950408889634f;
+            const float c = a.scale * log2e;
             const float* const rows = sm.row_data[t % 2][0] + this_thread() % 4 * 2;
             const std::uint32_t to = ds_lane();
 #pragma unroll

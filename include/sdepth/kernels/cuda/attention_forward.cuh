@@ -131,7 +131,7 @@ __device__ __forceinline__ void attention_forward_body(const CUtensorMap& q_map,
     take_registers<Tile::consumer_registers>();
     const int group = warp / 4 - 1, in_group = static_cast<int>(threadIdx.x) % 128;
     const int turn = 1 + group, next_turn = 1 + (group + 1) % G, own = 1 + G + group, all = 1 + 2 * G;
-    const float c = a.scale * 1.4426950408889634f;
+    const float c = a.scale * log2e;
     if (Tile::turns && group == G - 1) named_arrive(1, 256);
     const std::uint64_t q_tile = operand(sm.q + group * 64 * 128);
     int k_count = 0, v_count = 0, q_count = 0;
@@ -315,7 +315,10 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     attention_forward_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
                              const __grid_constant__ CUtensorMap v_map, const __grid_constant__ CUtensorMap o_map,
                              const attention_view a, const forward_schedule schedule, float* lse) {
-    if constexpr (SDEPTH_HOPPER_CODE) attention_forward_body<Tile>(q_map, k_map, v_map, o_map, a, schedule, lse);
+    if constexpr (SDEPTH_HOPPER_CODE)
+        attention_forward_body<Tile>(q_map, k_map, v_map, o_map, a, schedule, lse);
+    else
+        __trap();  // see require_hopper
 }
 
 /// Forward attention on one stream. Writes o and lse; needs no scratch.

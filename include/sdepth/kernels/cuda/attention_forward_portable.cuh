@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
         const int thread = this_thread();
         return a.visible(b, row + thread / 32 * R + thread % 32 / 4 + 16 * h + 8 * r, a.queries.of(b), a.keys.of(b));
     };
-    const float c = a.scale * 1.4426950408889634f;
+    const float c = a.scale * log2e;
     const std::uint32_t own = shared_address(sm.own) + tile::down(lane) + warp * R * tile::row_bytes;
     const std::uint32_t moving = shared_address(sm.moving);
 

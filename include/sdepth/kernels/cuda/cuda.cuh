@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
+#include <type_traits>
 
 #include "sdepth/dims.hpp"
 #include "sdepth/kernels/cuda/attention.cuh"
@@ -81,6 +82,7 @@ class cuda {
     }
 
     explicit cuda(cuda_settings settings = {}) : settings_(on_its_device(settings)) {
+        if constexpr (!std::is_same_v<Arch, on_cuda::portable>) on_cuda::require_hopper("cuda");
         int least = 0, most = 0;
         on_cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "stream");
         on_cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "stream");

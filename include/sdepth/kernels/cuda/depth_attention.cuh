@@ -3,7 +3,8 @@
 //
 // One warp: one KV head of one token, all query heads of its group (up to 16). With K, V the slots [slots, h]:
 //
-//  1. The copy engine brings the slots in chunks of 16 KB, swizzled; each warp has its own ring and never meets others.
+//  1. The copy engine brings the slots in chunks of 8 or 16 KB (depth_tiles.cuh), swizzled; each warp has its own ring
+//  and never meets others.
 //  2. S^T = K q^T on 16 slots x 8 heads: slots fill the tensor core's rows, so that a group of eight wastes nothing.
 //  3. Forward: softmax over slots that begins with the sequence branch: maximum = its log-sum-exp, sum = 1, o = its o.
 //  4. Forward: o += P V, P transposed in registers.
@@ -18,9 +19,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
-#include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/architecture.cuh"
+#include "sdepth/kernels/cuda/attention_checks.hpp"
 #include "sdepth/kernels/cuda/depth_tiles.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
@@ -38,7 +39,7 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
     extern __shared__ __align__(1024) unsigned char raw[];
     depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
     const int lane = stream.lane(), group = a.group();
-    const float c = a.scale * 1.4426950408889634f;
+    const float c = a.scale * log2e;
 
     int token, kv;
     for (int round = 0; stream.task(round, token, kv); ++round) {
@@ -64,7 +65,7 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int own = 8 * u + lane % 4 * 2 + e;
-                m[u][e] = live && own < group ? lse_row[own] * 1.4426950408889634f : -INFINITY;
+                m[u][e] = live && own < group ? lse_row[own] * log2e : -INFINITY;
                 sum[u][e] = m[u][e] == -INFINITY ? 0.f : 1.f;
             }
         }
@@ -155,7 +156,7 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
             for (int e = 0; e < 2; ++e) {
                 const int mine = 8 * u + lane % 4 * 2 + e;
                 if (lane < 4 && mine < group)
-                    lse_row[mine] = sum[u][e] == 0 ? -INFINITY : (m[u][e] + log2f(sum[u][e])) * .6931471805599453f;
+                    lse_row[mine] = sum[u][e] == 0 ? -INFINITY : (m[u][e] + log2f(sum[u][e])) * ln2;
             }
         }
     }
@@ -165,7 +166,10 @@ template <class Tile>
 __global__ void __launch_bounds__(Tile::threads, 1)
     depth_forward_kernel(const __grid_constant__ CUtensorMap slot_map, const depth_view a, const __nv_bfloat16* q_all,
                          __nv_bfloat16* o_all, float* lse_all) {
-    if constexpr (SDEPTH_HOPPER_CODE) depth_forward_body<Tile>(slot_map, a, q_all, o_all, lse_all);
+    if constexpr (SDEPTH_HOPPER_CODE)
+        depth_forward_body<Tile>(slot_map, a, q_all, o_all, lse_all);
+    else
+        __trap();  // see require_hopper
 }
 
 /// Steps 1, 2, 5 and 6.
@@ -179,7 +183,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
     extern __shared__ __align__(1024) unsigned char raw[];
     depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
     const int lane = stream.lane(), group = a.group();
-    const float c = a.scale * 1.4426950408889634f;
+    const float c = a.scale * log2e;
 
     int token, kv;
     for (int round = 0; stream.task(round, token, kv); ++round) {
@@ -216,7 +220,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                 const int head = 8 * u + lane % 4 * 2 + e;
                 const float x =
                     head < there ? lse_all[static_cast<std::int64_t>(token) * a.heads + kv * group + head] : INFINITY;
-                lse[u][e] = x == -INFINITY ? INFINITY : x * 1.4426950408889634f;
+                lse[u][e] = x == -INFINITY ? INFINITY : x * log2e;
             }
         }
 
@@ -341,6 +345,8 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     if constexpr (SDEPTH_HOPPER_CODE)
         depth_backward_body<Tile>(slot_map, grad_map, a, q_all, o_all, lse_all, grad_o_all, grad_q_all, store_gradients,
                                   p_all, ds_all);
+    else
+        __trap();  // see require_hopper
 }
 
 namespace detail {
@@ -355,17 +361,13 @@ CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a, const __nv_bflo
     return box_map<5>(slot_data, sizes, strides, box);
 }
 
-/// Calls f with the depth_tile for these sizes.
+/// Calls f with the depth_tile for these sizes, which check_depth has seen.
 template <bool writes, class F>
-void with_depth_tile(int head_dim, int group, const char* what, F f) {
-    if (group > 16)
-        throw error(std::string(what) + ": " + std::to_string(group) + " query heads on a KV head; use at most 16");
+void with_depth_tile(int head_dim, int group, F f) {
     if (head_dim == 64)
         group <= 8 ? f(depth_tile<64, 1, writes>{}) : f(depth_tile<64, 2, writes>{});
-    else if (head_dim == 128)
-        group <= 8 ? f(depth_tile<128, 1, writes>{}) : f(depth_tile<128, 2, writes>{});
     else
-        throw error(std::string(what) + ": head_dim " + std::to_string(head_dim) + " has no kernel; use 64 or 128");
+        group <= 8 ? f(depth_tile<128, 1, writes>{}) : f(depth_tile<128, 2, writes>{});
 }
 
 template <class Tile, class Kernel>
@@ -378,23 +380,16 @@ int depth_grid(Kernel* kernel, int tasks) {
     return std::min(processors, (tasks + Tile::warps - 1) / Tile::warps);
 }
 
-inline void check_sizes(const DepthAttentionArgs<__nv_bfloat16>& a) {
-    if (a.kv_heads < 1 || a.heads % a.kv_heads != 0)
-        throw error("depth attention: heads must be a multiple of kv_heads; give each KV head as many query heads");
-    if (a.used < 0 || a.used > a.slots)
-        throw error("depth attention: used must lie between 0 and slots; raise slots to what the layers write");
-    if (a.ids != nullptr)
-        throw error("depth attention: tokens given by ids have no kernel yet; give every token a row");
-}
-
 }  // namespace detail
 
 /// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work. Throws sdepth::error on
-/// sizes without a kernel: head sizes other than 64 and 128, groups of more than 16 heads.
+/// sizes without a kernel: head sizes other than 64 and 128, groups of more than 16 heads; on pointers that are null or
+/// not aligned to 16 bytes, row strides that are too short or no multiple of 8, and a scale that is not positive.
 inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
-    detail::check_sizes(a);
+    detail::check_depth(a, "depth_attention_forward");
     if (a.used == 0) return;
-    detail::with_depth_tile<false>(a.head_dim, a.heads / a.kv_heads, "depth_attention_forward", [&](auto tile) {
+    require_hopper("depth_attention_forward");
+    detail::with_depth_tile<false>(a.head_dim, a.heads / a.kv_heads, [&](auto tile) {
         using Tile = decltype(tile);
         const int grid = detail::depth_grid<Tile>(depth_forward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
         depth_forward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
@@ -406,12 +401,10 @@ inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, 
 /// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs. Throws like depth_attention_forward.
 inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
     const DepthAttentionArgs<__nv_bfloat16>& a = g.forward;
-    detail::check_sizes(a);
-    if ((g.p == nullptr) != (g.ds == nullptr))
-        throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
-    if (g.slot_sum != nullptr) throw error("depth attention: slot_sum has no kernel yet; use grad_slot, or p and ds");
+    detail::check_depth_backward(g, "depth_attention_backward");
     if (a.used == 0) return;
-    detail::with_depth_tile<true>(a.head_dim, a.heads / a.kv_heads, "depth_attention_backward", [&](auto tile) {
+    require_hopper("depth_attention_backward");
+    detail::with_depth_tile<true>(a.head_dim, a.heads / a.kv_heads, [&](auto tile) {
         using Tile = decltype(tile);
         const int grid =
             detail::depth_grid<Tile>(depth_backward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sdepth/error.hpp"
+#include "sdepth/kernels/cuda/attention_checks.hpp"
 #include "sdepth/kernels/cuda/depth_tiles.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
@@ -94,13 +94,10 @@ __global__ void __launch_bounds__(256)
         }
 }
 
-/// Slots' gradients on one stream; see DepthSlotGradientArgs. Throws sdepth::error where head_dim is not 64 or 128 or
-/// there are too many readers.
+/// Slots' gradients on one stream; see DepthSlotGradientArgs. Throws sdepth::error where head_dim is not 64 or 128,
+/// there are too many readers, slots lie outside, or a pointer is null or not aligned to 16 bytes.
 inline void depth_slot_gradients(const DepthSlotGradientArgs<__nv_bfloat16>& g, cudaStream_t stream) {
-    if (g.readers < 0 || g.readers > g.most_readers)
-        throw error("depth_slot_gradients: more layers read a slot than most_readers; raise it or bound the slots");
-    if (g.head_dim != 64 && g.head_dim != 128)
-        throw error("depth_slot_gradients: this head_dim has no kernel; use 64 or 128");
+    detail::check_slot_gradients(g, "depth_slot_gradients");
     const auto blocks = static_cast<unsigned>((g.batch * g.tokens.capacity * g.kv_heads + 7) / 8);
     if (g.head_dim == 64)
         depth_slot_gradients_kernel<64><<<blocks, 256, 0, stream>>>(g);

@@ -136,7 +136,6 @@ template <class P>
 __global__ void __launch_bounds__(512, 2)
     head_row_kernel(const HeadLossArgs<P> a, long long first, long long stride, float* losses) {
     using activation = typename P::activation;
-    constexpr float log2e = 1.4426950408889634f;
     constexpr int threads = 512, warps = threads / 32, ahead = 4;
     extern __shared__ __align__(16) unsigned char raw_row[];
     auto* const held = reinterpret_cast<activation*>(raw_row);

@@ -43,6 +43,8 @@ __device__ inline int this_block(int now) {
     return b;
 }
 
+inline constexpr float log2e = 1.4426950408889634f, ln2 = .6931471805599453f;
+
 /// 2^x to about two units in the last place; 0 for -infinity.
 __device__ inline float exp2_fast(float x) {
     float r;

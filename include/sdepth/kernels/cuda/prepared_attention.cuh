@@ -176,7 +176,7 @@ template <class Arch, class P>
 void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, const QkPrepareBackwardArgs<P>& queries,
                                  void* scratch, cudaStream_t stream, deferred_sums* later = nullptr) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
-    detail::check_sizes(a, "attention_backward");
+    detail::check_backward(g, scratch, "attention_backward");
     detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
         using Tile = decltype(tile);
         const backward_scratch s = detail::attention_backward_sums<Arch, Tile>(g, scratch, stream);

@@ -354,6 +354,8 @@ __global__ void __launch_bounds__(select_threads, 1)
     if constexpr (SDEPTH_HOPPER_CODE) {
         wait_for_kernel_before();
         select_sequence<select_cluster>(a, scratch);
+    } else {
+        __trap();  // see require_hopper
     }
 }
 template <class P>

@@ -54,8 +54,8 @@ inline CUtensorMap head_tile_map(const __nv_bfloat16* p, int batch, int rows, in
                               {64, cuuint32_t(box_rows), cuuint32_t(dim) / 64, 1});
 }
 
-/// Copies rows row .. row + box_rows - 1 of head `head` (counted in chunks of 64 columns: head * dim / 64) of sequence
-/// b.
+/// Copies rows row .. row + box_rows - 1 of the head whose first 64 columns are chunk `chunk` (head * dim / 64), of
+/// sequence b.
 __device__ inline void load_tile(void* to, const CUtensorMap& map, mbarrier& full, int row, int chunk, int b) {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, "
