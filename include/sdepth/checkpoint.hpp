@@ -193,7 +193,7 @@ class checkpoint {
             throw error(path.string() + ": is a model without optimiser state; give a training file to resume");
         }
         detail::check_digest<M>(file);
-        const training_state at = state_of(file);
+        training_state at = state_of(file);
         check_state(at);
         Pipeline::require_moments(at.kind);
         check(file, {true, at.kind});

@@ -230,9 +230,9 @@ constexpr bool plan_fits() {
 }
 template <run_size size, long long value>
 constexpr bool run_within_range() {
-    static_assert(
-        holds<size, value>,
-        "sdepth: this size of a Run must be from 1, document and context from 0, to 2^30; replay and moments enumerators");
+    static_assert(holds<size, value>,
+                  "sdepth: this size of a Run must be from 1, document and context from 0, to 2^30; replay and moments "
+                  "enumerators");
     return true;
 }
 template <long long document, long long seq>

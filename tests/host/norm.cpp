@@ -25,7 +25,11 @@ struct problem {
         grad_x = adds ? samples<T>(n * width, 4) : poison<T>(n * width), grad_w = samples<T>(width, 5);
         poison_dead(x, rows, width), poison_dead(grad_y, rows, width), poison_dead(grad_x, rows, width);
         args = {rows, width, 1e-6, x.data(), w.data(), y.data(), rstd.data()};
-        back = {args, grad_y.data(), grad_x.data(), adds, grad_w.data()};
+        back = {.forward = args,
+                .grad_y = grad_y.data(),
+                .grad_x = grad_x.data(),
+                .adds_to_grad_x = adds,
+                .grad_weight = grad_w.data()};
     }
     void run(sdepth::host<T>& host) {
         host.rms_norm(args);

@@ -192,7 +192,12 @@ struct residual_problem {
                 gates.data(), scale.data(), a.data(), f.data(), x.data(), bias.data()};
         if (gate == gate_form::ffn) args.scale = nullptr;
         if (gate == gate_form::none) args.gate_logits = nullptr;
-        back = {args, grad_x.data(), grad_a.data(), grad_f.data(), grad_gates.data(), grad_scale.data()};
+        back = {.forward = args,
+                .grad_x = grad_x.data(),
+                .grad_a = grad_a.data(),
+                .grad_f = grad_f.data(),
+                .grad_logits = grad_gates.data(),
+                .grad_scale = grad_scale.data()};
         if (gate == gate_form::ffn) back.grad_scale = nullptr;
         if (gate == gate_form::none) back.grad_logits = nullptr;
     }

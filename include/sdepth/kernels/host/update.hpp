@@ -62,7 +62,8 @@ void adamw_layer(workers& team, const AdamwArgs<uniform_precision<T>>& a, long l
     const update_scalars& s = *a.scalars;
     const T beta1 = static_cast<T>(a.beta1), beta2 = static_cast<T>(a.beta2), scale = static_cast<T>(s.grad_scale);
     const T rest1 = static_cast<T>(1 - a.beta1), rest2 = static_cast<T>(1 - a.beta2);
-    const T rate = static_cast<T>(a.share * s.rate), decay = static_cast<T>(a.decay), epsilon = static_cast<T>(a.epsilon);
+    const T rate = static_cast<T>(a.share * s.rate), decay = static_cast<T>(a.decay),
+            epsilon = static_cast<T>(a.epsilon);
     const T correct1 = static_cast<T>(s.correct1), correct2 = static_cast<T>(s.correct2);
     constexpr int strip = 64;  // the square roots stand in a loop of their own: they keep compilers from vectorising it
     for_parts(team, a.count, [&](long long from, long long last) {
