@@ -74,15 +74,20 @@ constexpr verdict check_members(std::string_view name, bool has_parts, const ten
     return {};
 }
 
+// Breaks `broken` unless `value` is an enumerator, of which `last` is the last.
+template <class Enum>
+constexpr verdict require_one_of(Enum value, Enum last, rule broken, long long name) {
+    const auto chosen = static_cast<long long>(value);
+    return require(0 <= chosen && chosen <= static_cast<long long>(last), broken, name, chosen);
+}
+
 // The first number that a layer states and that means nothing; a share in millionths.
 constexpr verdict check_numbers(const tensor_rows& rows, const mixing_work& work, const state_size& state) {
     const auto from = [](long long least, layer_number number, long long value) {
         return require(least <= value, rule::layer_within_range, static_cast<long long>(number), value);
     };
     const auto one_of = [](layer_number number, auto value, auto last) {
-        const auto chosen = static_cast<long long>(value);
-        return require(0 <= chosen && chosen <= static_cast<long long>(last), rule::layer_within_range,
-                       static_cast<long long>(number), chosen);
+        return require_one_of(value, last, rule::layer_within_range, static_cast<long long>(number));
     };
     for (const tensor_row& tensor : rows) {
         const ratio& share = tensor.active;
@@ -255,16 +260,14 @@ constexpr verdict check_run(const Run& r) {
         return require(least <= value && value <= largest_run_size, rule::run_within_range,
                        static_cast<long long>(name), value);
     };
-    const auto one_of = [](run_size name, long long value, auto last) {
-        return require(0 <= value && value <= static_cast<long long>(last), rule::run_within_range,
-                       static_cast<long long>(name), value);
+    const auto one_of = [](run_size name, auto value, auto last) {
+        return detail::require_one_of(value, last, rule::run_within_range, static_cast<long long>(name));
     };
     const verdict sizes = detail::first_broken(
         from(1, run_size::seq, r.seq), from(1, run_size::batch, r.batch), from(1, run_size::accumulate, r.accumulate),
         from(0, run_size::document, r.document), from(1, run_size::max_documents, r.max_documents),
         from(1, run_size::ranks, r.ranks), from(0, run_size::context, r.context),
-        one_of(run_size::replay, static_cast<long long>(r.replay), recompute::full),
-        one_of(run_size::moments, static_cast<long long>(r.moments), optimiser::muon));
+        one_of(run_size::replay, r.replay, recompute::full), one_of(run_size::moments, r.moments, optimiser::muon));
     if (!sizes.ok()) return sizes;
     const count tokens = count(r.batch) * count(r.seq);
     const count step = tokens * count(r.accumulate) * count(r.ranks);
