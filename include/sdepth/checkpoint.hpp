@@ -52,6 +52,8 @@ inline std::vector<std::uint64_t> file_shape(const tensor_row& row) {
 
 inline constexpr std::string_view moment_prefixes[] = {"optimizer.first.", "optimizer.second."};
 
+inline std::string name_of(optimiser kind) { return kind == optimiser::muon ? "muon" : "adamw"; }
+
 // Whether a training file has this moment of a tensor: Muon keeps no second one of its matrices.
 inline bool file_has_moment(optimiser kind, const tensor_row& tensor, int moment) {
     return tensor.trained && (moment == 0 || kind == optimiser::adamw || tensor.group != update_group::muon);
@@ -156,7 +158,7 @@ class checkpoint {
         meta["sdepth.length"] = std::to_string(at.length);
         meta["sdepth.tokens"] = std::to_string(at.tokens);
         meta["sdepth.text"] = at.text;
-        meta["sdepth.optimiser"] = at.kind == optimiser::muon ? "muon" : "adamw";
+        meta["sdepth.optimiser"] = detail::name_of(at.kind);
         meta["sdepth.rate"] = detail::exact(at.rate);
         meta["sdepth.warmup"] = detail::exact(at.warmup);
         meta["sdepth.decay"] = detail::exact(at.decay);

@@ -76,7 +76,6 @@ inline std::string difference(const training_state& stored, const training_state
             first =
                 "was saved by a run with " + what + " " + a + ", this run has " + b + "; resume with the same settings";
     };
-    const auto name = [](optimiser kind) { return std::string(kind == optimiser::muon ? "muon" : "adamw"); };
     using std::to_string;
     compare("steps", to_string(stored.steps), to_string(own.steps));
     compare("seed", to_string(stored.seed), to_string(own.seed));
@@ -84,7 +83,7 @@ inline std::string difference(const training_state& stored, const training_state
     compare("tokens a sequence", to_string(stored.length), to_string(own.length));
     compare("text tokens", to_string(stored.tokens), to_string(own.tokens));
     compare("a text of digest", stored.text, own.text);
-    compare("optimiser", name(stored.kind), name(own.kind));
+    compare("optimiser", name_of(stored.kind), name_of(own.kind));
     compare("warm-up", exact(stored.warmup), exact(own.warmup));
     compare("decay", exact(stored.decay), exact(own.decay));
     compare("clip", exact(stored.clip), exact(own.clip));
