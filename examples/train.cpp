@@ -31,6 +31,7 @@ int main(int argc, char** argv) try {
                                                         : corpus_split{text, corpus::open(options.held_out)};
     trainer training(model, parts.training, parts.held_out, options.run);
     options.resume ? training.resume(options.run.checkpoint) : training.start();
+    examples::print_differences(training.differences());
     if (training.state().step == options.run.steps) std::printf("all %lld steps are done\n", options.run.steps);
 
     constexpr double useful = flops<M, run>.useful.per_token().value();

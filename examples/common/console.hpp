@@ -34,6 +34,11 @@ inline void stop_on_interrupt() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, handler);
 }
 
+/// In what a resumed run goes on otherwise than it was saved.
+inline void print_differences(const std::vector<std::string>& differences) {
+    for (const std::string& text : differences) std::printf("goes on otherwise: %s\n", text.c_str());
+}
+
 /// What a run that did not go its whole way says, and one that had no way left.
 inline void print_end(const sdepth::training_state& at, const std::filesystem::path& checkpoint) {
     if (at.step < at.steps) {

@@ -20,6 +20,7 @@
 
 #include "sdepth/contract.hpp"
 #include "sdepth/pipeline.hpp"
+#include "sdepth/run_record.hpp"
 #include "sdepth/safetensors.hpp"
 #include "sdepth/word_digest.hpp"
 
@@ -144,13 +145,13 @@ class checkpoint {
 
     /// Saves the model alone. A file that was there stays whole until the new one is complete; one that sdepth did not
     /// save is never replaced.
-    void save_model(const std::filesystem::path& path) { save(path, metadata("model"), contents{}); }
+    void save_model(const std::filesystem::path& path) { save(path, metadata("model", {}), contents{}); }
 
     /// Saves model, optimiser and the run's place. Throws sdepth::error if the pipeline keeps too few moments for
     /// `at.kind`.
     void save_training(const std::filesystem::path& path, const training_state& at) {
         Pipeline::require_moments(at.kind);
-        safetensors_metadata meta = metadata("training");
+        safetensors_metadata meta = metadata("training", at);
         meta["sdepth.step"] = std::to_string(at.step);
         meta["sdepth.steps"] = std::to_string(at.steps);
         meta["sdepth.seed"] = std::to_string(at.seed);
@@ -184,6 +185,7 @@ class checkpoint {
         const safetensors_reader file(path);
         const bool training = detail::metadata_text(file, "sdepth.kind") == "training";
         check(file, training ? contents{true, kind_of(file)} : contents{});
+        compare_runs(file);
         load(file, {});
     }
 
@@ -199,6 +201,7 @@ class checkpoint {
         check_state(at);
         Pipeline::require_moments(at.kind);
         check(file, {true, at.kind});
+        compare_runs(file);
         pipeline_.reset_optimiser();  // the file may have fewer moments than there is memory for
         load(file, {true, at.kind});
         return at;
@@ -207,13 +210,34 @@ class checkpoint {
         return load_training(path, [](const training_state&) {});
     }
 
+    /// Where the run of the file loaded last and this program's differ, a text each: storage types, sizes, losses. None
+    /// of them keeps a file from loading.
+    const std::vector<std::string>& differences() const { return differences_; }
+
   private:
-    static safetensors_metadata metadata(const std::string& kind) {
+    // The contract as a file of a run at `at` holds it; what `at` leaves 0 is not stated.
+    static std::string contract(const training_state& at) {
+        run_record record = record_of<Pipeline>();
+        if (at.sequences > 0) record.run.accumulate = at.sequences / record.run.batch;
+        const std::string rule = (at.kind == optimiser::muon ? "muon, peak rate " : "adamw, peak rate ") +
+                                 detail::exact(at.rate) + ", warm-up " + detail::exact(at.warmup) + ", decay " +
+                                 detail::exact(at.decay) + ", clip " + detail::exact(at.clip);
+        if (at.steps > 0) record.optimiser = rule;
+        return contract_text<M>(record);
+    }
+    void compare_runs(const safetensors_reader& file) {
+        training_state at;
+        if (detail::metadata_text(file, "sdepth.kind") == "training")
+            at.sequences = detail::metadata_number<long long>(file, "sdepth.sequences");
+        differences_ = run_differences(detail::metadata_text(file, "sdepth.contract"), contract(at));
+    }
+
+    static safetensors_metadata metadata(const std::string& kind, const training_state& at) {
         return {{"format", "pt"},
                 {"sdepth.version", SDEPTH_VERSION_STRING},
                 {"sdepth.kind", kind},
                 {"sdepth.digest", digest_text(digest<M>)},
-                {"sdepth.contract", contract_text<M>()}};
+                {"sdepth.contract", contract(at)}};
     }
 
     static optimiser kind_of(const safetensors_reader& file) {
@@ -362,6 +386,7 @@ class checkpoint {
     }
 
     Pipeline& pipeline_;
+    std::vector<std::string> differences_;
 };
 
 }  // namespace sdepth::inline v0

@@ -3,10 +3,12 @@
 // Its model part is what the digest covers; its run record is stored beside it and may differ. Host only. Rank 4.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sdepth/digest.hpp"
 #include "sdepth/params.hpp"
@@ -17,7 +19,7 @@ namespace sdepth::inline v0 {
 struct run_record {
     static constexpr std::string_view unstated = "not stated";
 
-    Run run{};
+    Run run{};                                     ///< its lines are not stated if it has no sequence length
     std::string_view weight_dtype = unstated;      ///< storage of the weights
     std::string_view master_dtype = unstated;      ///< the copy that the optimiser updates
     std::string_view gradient_dtype = unstated;    ///< storage of gradients
@@ -131,15 +133,18 @@ void append_tensors(text_sink& sink, const Dims& d) {
 
 inline void append_run(std::string& text, const run_record& r) {
     text_sink sink;
-    sink.record("sequence length", r.run.seq);
-    sink.record("sequences of a micro-batch", r.run.batch);
-    sink.record("micro-batches of a step", r.run.accumulate);
-    sink.record("mean document length, 0 = the sequence", r.run.document);
-    sink.record("documents of a sequence at most", r.run.max_documents);
+    const auto of_run = [&](std::string_view name, const auto& value) {
+        r.run.seq == 0 ? sink.record(name, run_record::unstated) : sink.record(name, value);
+    };
+    of_run("sequence length", r.run.seq);
+    of_run("sequences of a micro-batch", r.run.batch);
+    of_run("micro-batches of a step", r.run.accumulate);
+    of_run("mean document length, 0 = the sequence", r.run.document);
+    of_run("documents of a sequence at most", r.run.max_documents);
     sink.record("document mask", r.document_mask);
-    sink.record("devices", r.run.ranks);
+    of_run("devices", r.run.ranks);
     constexpr std::string_view replayed[] = {"nothing", "hidden rows of feed-forward parts", "every layer"};
-    sink.record("recomputed in the backward pass", replayed[static_cast<int>(r.run.replay)]);
+    of_run("recomputed in the backward pass", replayed[static_cast<int>(r.run.replay)]);
     sink.record("weights", r.weight_dtype);
     sink.record("master weights", r.master_dtype);
     sink.record("gradients", r.gradient_dtype);
@@ -196,7 +201,44 @@ std::string contract_of(const run_record& record) {
     return text + records;
 }
 
+// Calls f(heading, name, value) for each line `  name: value` of a contract's run record; no heading above the first.
+template <class F>
+void for_each_record(std::string_view contract, F f) {
+    constexpr std::string_view start = "\nrun record\n";
+    const auto found = contract.find(start);
+    if (found == std::string_view::npos) return;
+    std::string_view rest = contract.substr(found + start.size()), heading;
+    while (!rest.empty()) {
+        const auto end = std::min(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        const auto colon = line.find(": ");
+        if (line.substr(0, 2) != "  ") {
+            if (!line.empty()) heading = line;
+        } else if (colon != std::string_view::npos) {
+            f(heading, line.substr(2, colon - 2), line.substr(colon + 2));
+        }
+    }
+}
+
 }  // namespace detail
+
+/// Where the run records of two contracts of one model differ, a text each; what either leaves out or does not state is
+/// no difference.
+inline std::vector<std::string> run_differences(std::string_view stored, std::string_view own) {
+    std::vector<std::string> all;
+    detail::for_each_record(own, [&](std::string_view heading, std::string_view name, std::string_view value) {
+        detail::for_each_record(
+            stored, [&](std::string_view its_heading, std::string_view its_name, std::string_view its_value) {
+                if (heading != its_heading || name != its_name || value == its_value) return;
+                if (value == run_record::unstated || its_value == run_record::unstated) return;
+                std::string& text = all.emplace_back(heading);
+                if (!heading.empty()) text += ": ";
+                text.append(name).append(": ").append(its_value).append(" in the file, ").append(value).append(" here");
+            });
+    });
+    return all;
+}
 
 /// The contract of model M: `model`, which the digest covers, and `run record`, which may differ between two uses.
 /// Lines `name: value` below headings; equal sequences of layers give equal model parts however they are spelled.

@@ -139,6 +139,7 @@ set(SDEPTH_HEADERS
     corpus.hpp
     data.hpp
     log.hpp
+    run_record.hpp
     checkpoint.hpp
     routing_statistics.hpp
     evaluation.hpp

@@ -75,6 +75,8 @@ class trainer {
     }
 
     const training_state& state() const { return at_; }
+    /// Where the run of the file that was resumed and this one differ all the same: storage types, micro-batch, losses.
+    const std::vector<std::string>& differences() const { return files_.differences(); }
     const training_batches& batches() const { return batches_; }
 
     /// Runs to the last step, or until `stop` is set: then the step is finished and the run saved; an evaluation ends

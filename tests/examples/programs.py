@@ -99,6 +99,12 @@ def main():
         expect("files of a run", sorted(p.name for p in folder.glob("run.*")), ["run.jsonl", "run.safetensors"])
         result = run("train", *train, "--checkpoint", model, "--resume")
         expect("a run that is done says so", "all 1 steps are done" in result.stdout, True)
+        expect("differences of a run from itself", "goes on otherwise" in result.stdout, False)
+        other = folder / "other.safetensors"
+        other.write_bytes(model.read_bytes().replace(b"  weights: f32", b"  weights: f64"))
+        result = run("train", *train, "--checkpoint", other, "--resume")
+        expect("lines of differences", [line for line in result.stdout.splitlines() if "otherwise" in line],
+               ["goes on otherwise: weights: f64 in the file, f32 here"])
 
         result = run("generate", model, "--prompt", "sent", "--length", 3)
         expect("exit status of generate", result.returncode, 0)

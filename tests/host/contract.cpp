@@ -3,6 +3,7 @@
 #include "sdepth/contract.hpp"
 
 #include <string>
+#include <vector>
 
 #include "sdepth/sdepth.hpp"
 #include "support/catch.hpp"
@@ -19,6 +20,7 @@ constexpr moe_policy steered{
     .shared = 1, .shared_ffn = 48, .steering = true, .loss_weight = 0.25, .z_loss_weight = 1e-3, .capacity = 1.25};
 constexpr auto hybrid = dense * 2_c + mamba2 * 3_c + (sparse<4>(moe<16, 2, steered>) * 2_c + dense) * 2_c;
 using hybrid_model = Model<hybrid, small>;
+using repeated_model = Model<(dense + mamba) * 2_c, small>;
 
 std::string model_part(const std::string& text) { return text.substr(0, text.find("\nrun record\n")); }
 std::string record_part(const std::string& text) { return text.substr(text.find("\nrun record\n")); }
@@ -142,4 +144,24 @@ TEST_CASE("shared weights are named with their owners") {
     CHECK(has_line(contract_text<looped>(), "  layers 5-7 have the weights of: layers 2-4"));
     using repeated = Model<dense + (mamba * 2_c + dense) * 2_c, small>;
     CHECK(contract_text<repeated>().find("have the weights of") == std::string::npos);
+}
+
+TEST_CASE("differences of two run records: what both state and state otherwise") {
+    const auto text = [](const run_record& record) { return contract_text<repeated_model>(record); };
+    const run_record one{.run = {.seq = 64}, .kv_dtype = "bf16", .optimiser = "adamw, rate 0.1"};
+    CHECK(run_differences(text(one), text(one)).empty());
+    CHECK(run_differences(text(one), text({})).empty());
+    CHECK(run_differences(text({}), text(one)).empty());
+    const run_record other{.run = {.seq = 32}, .kv_dtype = "f32", .optimiser = "adamw, rate 0.1"};
+    CHECK(run_differences(text(one), text(other)) ==
+          std::vector<std::string>{"sequence length: 64 in the file, 32 here",
+                                   "keys and values: bf16 in the file, f32 here"});
+
+    // Of a layer, below its heading: the model is the same, its loss weight is not.
+    constexpr auto light = sparse<4, sparse_policy{.loss_weight = 0.5}>;
+    using heavy_model = Model<dense + sparse<4> + dense, small>;
+    using light_model = Model<dense + light + dense, small>;
+    CHECK(digest<heavy_model> == digest<light_model>);
+    CHECK(run_differences(contract_text<heavy_model>(), contract_text<light_model>()) ==
+          std::vector<std::string>{"layers 2: sparse: routing loss weight: 0.01 in the file, 0.5 here"});
 }

@@ -520,3 +520,51 @@ TEST_CASE("a model whose routers see the future has a loss under its training ru
     REQUIRE(e.experts.size() == 1);
     CHECK(e.experts[0].imbalance() == 1);
 }
+
+TEST_CASE("a training file states its run, and loading says what this program does otherwise") {
+    const temporary_folder folder;
+    const auto file = folder.path() / "run.safetensors";
+    training_of<XMoD> saved;
+    saved.model.initialise(3);
+    checkpoint files(saved.model);
+    files.save_training(file, {.steps = 4,
+                               .sequences = 6,
+                               .kind = optimiser::muon,
+                               .rate = 0.25,
+                               .warmup = 0.5,
+                               .decay = 0.125,
+                               .clip = 2,
+                               .length = 12});
+    const std::string stated = safetensors_reader(file).metadata().at("sdepth.contract");
+    for (const char* line : {"  sequence length: 12\n", "  sequences of a micro-batch: 2\n",
+                             "  micro-batches of a step: 3\n", "  weights: f32\n", "  document mask: yes\n",
+                             "  optimiser: muon, peak rate 0.25, warm-up 0.5, decay 0.125, clip 2\n"}) {
+        CAPTURE(line);
+        CHECK(contains(stated, line));
+    }
+    files.load_training(file);
+    CHECK(files.differences().empty());
+
+    training_of<XMoD, Run{.seq = 12, .batch = 3}> other;
+    checkpoint others(other.model);
+    others.load_model(file);
+    CHECK(others.differences() == std::vector<std::string>{"sequences of a micro-batch: 2 in the file, 3 here",
+                                                           "micro-batches of a step: 3 in the file, 2 here"});
+}
+
+TEST_CASE("a resumed run says in what it goes on otherwise") {
+    const temporary_folder folder;
+    const corpus whole = written(folder, "text.txt", 40);
+    const training_settings settings{.steps = 2, .sequences = 6, .checkpoint = folder.path() / "run.safetensors"};
+    training_of<XMoD> first;
+    trainer began(first.model, whole, whole, settings);
+    began.start();
+    CHECK(began.differences().empty());
+    run_to_end(began, 1);
+
+    training_of<XMoD, Run{.seq = 12, .batch = 3}> second;
+    trainer resumed(second.model, whole, whole, settings);
+    resumed.resume(settings.checkpoint);
+    CHECK(resumed.differences() == std::vector<std::string>{"sequences of a micro-batch: 2 in the file, 3 here",
+                                                            "micro-batches of a step: 3 in the file, 2 here"});
+}
