@@ -81,6 +81,17 @@ constexpr verdict require_one_of(Enum value, Enum last, rule broken, long long n
     return require(0 <= chosen && chosen <= static_cast<long long>(last), broken, name, chosen);
 }
 
+// Rows of the logical matrices that a tensor names; those of the tensor if it names none.
+constexpr long long rows_of_parts(const tensor_row& tensor) {
+    if (tensor.parts[0] == 0) return tensor.rows;
+    count rows;
+    for (const long long part : tensor.parts) {
+        if (part < 0) return part;
+        rows += count(part);
+    }
+    return rows.value();
+}
+
 // The first number that a layer states and that means nothing; a share in millionths.
 constexpr verdict check_numbers(const tensor_rows& rows, const mixing_work& work, const state_size& state) {
     const auto from = [](long long least, layer_number number, long long value) {
@@ -101,7 +112,9 @@ constexpr verdict check_numbers(const tensor_rows& rows, const mixing_work& work
                          one_of(layer_number::tensor_split, tensor.split, sharding::by_expert),
                          one_of(layer_number::tensor_start, tensor.start.kind, init_kind::log_step),
                          require(0 <= part && part <= 1, rule::layer_within_range,
-                                 static_cast<long long>(layer_number::tensor_active), millionths(part)));
+                                 static_cast<long long>(layer_number::tensor_active), millionths(part)),
+                         require(rows_of_parts(tensor) == tensor.rows, rule::layer_within_range,
+                                 static_cast<long long>(layer_number::tensor_parts), rows_of_parts(tensor)));
         if (!row.ok()) return row;
     }
     return first_broken(

@@ -130,6 +130,7 @@ enum class layer_number {
     tensor_split,
     tensor_start,
     tensor_active,
+    tensor_parts,
     per_pair,
     per_row,
     per_slot,

@@ -325,6 +325,13 @@ static_assert(not_chosen({.name = "row", .scope = static_cast<row_scope>(-1)}, l
 static_assert(not_chosen({.name = "row", .group = static_cast<update_group>(2)}, layer_number::tensor_group, 2));
 static_assert(not_chosen({.name = "row", .split = static_cast<sharding>(2)}, layer_number::tensor_split, 2));
 static_assert(not_chosen({.name = "row", .start = {.kind = static_cast<init_kind>(9)}}, layer_number::tensor_start, 9));
+// The logical matrices of a tensor are its rows.
+static_assert(chosen(stacked("row", role::input, {3, 4, 5}, 2)).ok());
+static_assert(not_chosen({.name = "row", .rows = 12, .parts = {3, 4}}, layer_number::tensor_parts, 7));
+static_assert(not_chosen({.name = "row", .rows = 7, .parts = {3, 4, 5}}, layer_number::tensor_parts, 12));
+static_assert(not_chosen({.name = "row", .rows = 7, .parts = {3, 8, -4}}, layer_number::tensor_parts, -4));
+static_assert(not_chosen({.name = "row", .rows = 7, .parts = {count::largest, 8}}, layer_number::tensor_parts,
+                         count::largest));
 
 // A name, and a part that a matrix belongs to.
 struct Nameless : Dense {
