@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/failure.hpp"
 #include "sdepth/presets.hpp"
 #include "sdepth/report.hpp"
 
@@ -74,7 +75,7 @@ void print_table(const row& r) {
                 grouped(r.kv_bytes_per_token).c_str(), r.digest.c_str());
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::string_view argument = argc > 1 ? argv[1] : "";
     bool found = false;
     if (argc > 2) {
@@ -93,11 +94,12 @@ int main(int argc, char** argv) {
         });
     }
     if (found) {
-        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-        std::fputs("count_params: the output could not be written\n", stderr);
-        return 1;
+        examples::check_output();
+        return 0;
     }
     std::fprintf(stderr, "count_params: expected nothing, --json or one preset's name, got '%s'%s\n", argv[1],
                  argc > 2 ? " and more" : "");
     return 2;
+} catch (const std::exception& e) {
+    return examples::failed(e);
 }
