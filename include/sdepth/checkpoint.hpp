@@ -219,9 +219,9 @@ class checkpoint {
     static std::string contract(const training_state& at) {
         run_record record = record_of<Pipeline>();
         if (at.sequences > 0) record.run.accumulate = at.sequences / record.run.batch;
-        const std::string rule = (at.kind == optimiser::muon ? "muon, peak rate " : "adamw, peak rate ") +
-                                 detail::exact(at.rate) + ", warm-up " + detail::exact(at.warmup) + ", decay " +
-                                 detail::exact(at.decay) + ", clip " + detail::exact(at.clip);
+        const std::string rule = detail::name_of(at.kind) + ", peak rate " + detail::exact(at.rate) + ", warm-up " +
+                                 detail::exact(at.warmup) + ", decay " + detail::exact(at.decay) + ", clip " +
+                                 detail::exact(at.clip);
         if (at.steps > 0) record.optimiser = rule;
         return contract_text<M>(record);
     }
@@ -286,19 +286,19 @@ class checkpoint {
     void save(const std::filesystem::path& path, safetensors_metadata meta, const contents& has) {
         detail::check_replaceable(path);
         std::vector<safetensors_entry> entries;
-        std::vector<float> values;
-        word_digest sum;  // in the metadata, which come before the numbers: these are fetched twice
-        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int) {
             entries.push_back({.name = name, .dtype = "F32", .shape = detail::file_shape(t.row->tensor)});
+        });
+        word_digest sum;
+        meta["sdepth.checksum"] = sum.hex();  // its place, before the numbers
+        safetensors_writer file(path, std::move(entries), meta);
+        std::vector<float> values;
+        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
             fetch(t, region, values);
             sum.add(std::span<const float>(values));
-        });
-        meta["sdepth.checksum"] = sum.hex();
-        safetensors_writer file(path, std::move(entries), meta);
-        for_each_entry(has, [&](const std::string& name, const file_tensor& t, int region) {
-            fetch(t, region, values);
             file.write(name, std::span<const float>(values));
         });
+        file.amend("sdepth.checksum", sum.hex());
         file.commit();
     }
 

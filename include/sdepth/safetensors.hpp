@@ -223,7 +223,10 @@ class safetensors_writer {
         std::string header = "{\"__metadata__\":{";
         const char* separator = "";
         for (const auto& [key, value] : metadata) {
-            header += separator + quote(key) + ':' + quote(value);
+            header += separator + quote(key) + ':';
+            const std::string text = quote(value);
+            metadata_[key] = {8 + header.size(), text.size()};
+            header += text;
             separator = ",";
         }
         header += '}';
@@ -269,6 +272,16 @@ class safetensors_writer {
         written_[found->second] = true;
     }
 
+    /// Replaces a text of the metadata by one that takes as many bytes: for what only the numbers tell, such as their
+    /// checksum.
+    void amend(const std::string& key, std::string_view text) {
+        const auto found = metadata_.find(key);
+        const std::string quoted = quote(text);
+        if (found == metadata_.end() || found->second.bytes != quoted.size())
+            fail("the metadata " + json_quote_short(key) + " were not announced with so many bytes");
+        file_.write(quoted.data(), quoted.size(), found->second.begin);
+    }
+
     /// Puts the file in its place. Throws if a tensor was not written.
     void commit() {
         for (std::size_t i = 0; i < entries_.size(); ++i)
@@ -295,6 +308,10 @@ class safetensors_writer {
     output_file file_;
     std::unordered_map<std::string, std::size_t> index_;
     std::uint64_t data_offset_ = 0;
+    struct text_place {
+        std::uint64_t begin = 0, bytes = 0;
+    };
+    std::map<std::string, text_place> metadata_;  // of each text, quotes included
 };
 
 }  // namespace sdepth::inline v0

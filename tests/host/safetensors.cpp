@@ -85,7 +85,7 @@ TEST_CASE("what is written is read back", "[safetensors]") {
                                 {"whole", "I64", {2}},
                                 {"empty", "F32", {0, 5}},
                                 {"name \"with\" \\ and \u00e9\n", "U8", {3}}},
-                               {{"digest", "ab\"c"}, {"note", "\u20ac"}});
+                               {{"digest", "ab\"c"}, {"note", "\u20ac"}, {"sum", "0000"}});
         out.write<std::uint8_t>("bytes", u8);
         out.write<double>("scalar", f64);
         out.write<float>("matrix", f32);
@@ -93,12 +93,13 @@ TEST_CASE("what is written is read back", "[safetensors]") {
         out.write<bfloat16>("half", bf16);
         out.write<float>("empty", {});
         out.write<std::uint8_t>("name \"with\" \\ and \u00e9\n", u8);
+        out.amend("sum", "12ef");
         CHECK_FALSE(std::filesystem::exists(path));
         out.commit();
     }
     CHECK(files_in(folder.path()) == 1);
     const safetensors_reader in(path);
-    CHECK(in.metadata() == safetensors_metadata{{"digest", "ab\"c"}, {"note", "\u20ac"}});
+    CHECK(in.metadata() == safetensors_metadata{{"digest", "ab\"c"}, {"note", "\u20ac"}, {"sum", "12ef"}});
     CHECK(in.entries().size() == 7);
     CHECK(read_all<float>(in, "matrix") == f32);
     CHECK(in.find("matrix")->shape == shape{2, 3});
@@ -204,7 +205,10 @@ TEST_CASE("a save that goes wrong leaves the old file", "[safetensors]") {
     CHECK_THROWS_AS(safetensors_writer(path, {{"a", "F32", {std::uint64_t{1} << 62}}}), error);
     CHECK_THROWS_AS(safetensors_writer(path, {{"\xff", "F32", {1}}}), error);
     {
-        safetensors_writer out(path, {{"a", "F32", {2}}, {"b", "F32", {2}}});
+        safetensors_writer out(path, {{"a", "F32", {2}}, {"b", "F32", {2}}}, {{"sum", "00"}});
+        CHECK_THROWS_AS(out.amend("sun", "12"), error);
+        CHECK_THROWS_AS(out.amend("sum", "123"), error);
+        CHECK_THROWS_AS(out.amend("sum", "\n1"), error);  // takes an escape
         CHECK_THROWS_AS(out.write<float>("c", two), error);
         CHECK_THROWS_AS(out.write<float>("a", std::span(two).first(1)), error);
         CHECK_THROWS_AS(out.write<double>("a", std::vector<double>{1}), error);
