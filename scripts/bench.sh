@@ -38,7 +38,11 @@ for program in "$BUILD"/bench/kernels/sdepth_bench_* "$BUILD"/bench/step/sdepth_
 done
 peer_logs=()
 if [[ -n $peers ]]; then
-    if runs attention; then python3 -u "$peers/peer_attention.py" | tee "$logs/peers"; fi
+    if runs attention; then
+        python3 -u "$peers/peer_attention.py" | tee "$logs/peers"
+        python3 -u scripts/attention_accuracy.py "$BUILD/bench/kernels/sdepth_bench_attention" | tee "$logs/accuracy"
+        ours+=("$logs/accuracy")
+    fi
     if runs operations; then python3 -u scripts/peer_operations.py | tee "$logs/peer_operations"; fi
     if runs step; then
         for pattern in dense mod a4k8 a3k16; do  # compiled, cuDNN attention, in a CUDA graph
