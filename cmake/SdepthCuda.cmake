@@ -31,7 +31,7 @@ if(SDEPTH_CUDA STREQUAL "ON" OR (SDEPTH_CUDA STREQUAL "AUTO" AND (PROJECT_IS_TOP
             set(CMAKE_CUDA_ARCHITECTURES 90a-real)
         endif()
         enable_language(CUDA)
-        find_package(CUDAToolkit 12.4 REQUIRED)
+        find_package(CUDAToolkit 13.0 REQUIRED)
         set(SDEPTH_HAS_CUDA ON)
         # One clear line here instead of an overload error in a kernel later.
         foreach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES)
