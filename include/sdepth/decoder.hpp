@@ -257,9 +257,9 @@ class decoder {
             .slots = memory_.slots.seen_after(depth.before[r].written + i * L::state(M::dims).slots_written)};
         const layer_view<L, M, B> view(memory_.parameters.weights, memory_.parameters.master, nullptr,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride);
-        layer_worker<L, M, B> worker(backend_, view, st, buffers.saved, buffers.scratch, static_cast<int>(R.seq),
-                                     state);
-        worker.forward(selection_rule::threshold, {});
+        layer_worker<L, M, B> worker(backend_, view, st, buffers.saved, buffers.scratch, selection_rule::threshold,
+                                     static_cast<int>(R.seq), state);
+        worker.forward({});
     }
 
     std::vector<activation> logits_of(std::size_t b, int row) {

@@ -43,17 +43,20 @@ inline batch_view view_of(const token_batch& batch) {
 namespace detail {
 
 // Copies the masks of one sparse layer to the observer.
-template <class Pipeline, class Saved>
+template <class Pipeline, class Record>
 void observe_layer(Pipeline& pipeline, route_observer& observer, const token_batch& batch, long long layer,
-                   const Saved& saved) {
+                   const Record& record) {
     constexpr int sequences = static_cast<int>(Pipeline::run_sizes.batch);
     constexpr int length = static_cast<int>(Pipeline::run_sizes.seq);
     constexpr auto rows = static_cast<std::size_t>(sequences) * static_cast<std::size_t>(length);
     std::vector<int> ids(rows), live(static_cast<std::size_t>(sequences));
     std::vector<typename Pipeline::backend_type::precision::sum> logits(rows);
-    read(pipeline.backend(), ids.data(), saved.ids, static_cast<long long>(rows));
-    read(pipeline.backend(), live.data(), saved.live, sequences);
-    read(pipeline.backend(), logits.data(), saved.biased, static_cast<long long>(rows));
+    read(pipeline.backend(), live.data(), record.live, sequences);
+    for (int b = 0; b < sequences; ++b) {  // what is beyond these was never written
+        const auto row = static_cast<std::size_t>(b), at = row * static_cast<std::size_t>(length);
+        read(pipeline.backend(), ids.data() + at, record.ids + at, live[row]);
+        read(pipeline.backend(), logits.data() + at, record.biased + at, batch.live[row]);
+    }
     observer.observe(layer, sparsity_of<typename Pipeline::model>(layer), sequences, length, length, ids.data(),
                      live.data(), logits.data(), batch.live.data());
 }
@@ -90,8 +93,8 @@ std::optional<evaluation> evaluate_unless(const std::atomic<bool>& stop, Pipelin
             if (stop.load()) return false;
             batches.fill(i, batch);
             out.tokens += batch.targets_count;
-            const auto observe = [&](long long layer, const auto& saved) {
-                detail::observe_layer(pipeline, observer, batch, layer, saved);
+            const auto observe = [&](long long layer, const auto& record) {
+                detail::observe_layer(pipeline, observer, batch, layer, record);
             };
             std::vector<expert_load> loads;
             std::vector<depth_mass> masses;

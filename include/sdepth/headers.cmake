@@ -96,6 +96,7 @@ set(SDEPTH_HEADERS
     passes/shared_experts.hpp
     passes/experts.hpp
     passes/block.hpp
+    passes/layer_kind.hpp
     passes/layer.hpp
     run_places.hpp
     memory_layout.hpp
@@ -131,6 +132,7 @@ set(SDEPTH_HEADERS
     kernels/host/host.hpp
     step.hpp
     step_losses.hpp
+    parameter_update.hpp
     pipeline.hpp
     upcycle.hpp
     decoder.hpp

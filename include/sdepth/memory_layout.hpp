@@ -233,6 +233,20 @@ struct slot_memory {
     }
 };
 
+/// What an evaluation leaves behind of a sparse layer: whoever wants to see its choice looks after the pass.
+template <class B>
+struct routing_record {
+    int* ids = nullptr;                            // [B, L], chosen rows, of which sequence b has live[b]
+    int* live = nullptr;                           // [B]
+    typename B::precision::sum* biased = nullptr;  // [B, L], u
+
+    constexpr void carve(carver& take, const Run& r) {
+        take(ids, r.batch * r.seq);
+        take(live, r.batch);
+        take(biased, r.batch * r.seq);
+    }
+};
+
 /// Buffers of one layer at work: what it keeps, then what all layers share in turn.
 template <class L, class B>
 struct layer_memory {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model at work on a backend: forward, backward and update, each a walk over the runs of the formula. Rank 6.
+// A model at work on a backend: forward and backward, each a walk over the runs of the formula. Rank 6.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include "sdepth/ops/ends.hpp"
 #include "sdepth/ops/initial.hpp"
 #include "sdepth/ops/update.hpp"
+#include "sdepth/parameter_update.hpp"
 #include "sdepth/plan.hpp"
 #include "sdepth/step.hpp"
 #include "sdepth/step_losses.hpp"
@@ -60,7 +61,7 @@ class pipeline {
         for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int>(i % length);
         write(backend_, batch_.every_row, rows.data(), static_cast<long long>(rows.size()));
         clear(backend_, batch_.scalars, 1);
-        clear_sums(batch_.sums);
+        step_update().clear_sums(batch_.sums);
     }
     pipeline(const pipeline&) = delete;
     pipeline& operator=(const pipeline&) = delete;
@@ -132,28 +133,7 @@ class pipeline {
         update_settings key = settings;  // what does not come through the inputs
         key.rate = 0;
         key.step = 0;
-        backend_.repeat(update_, key, [&] {
-            backend_.squares(
-                {.count = tensor_table<M>.elements, .grad = parameters_.gradients, .sum = batch_.sums.squares});
-            backend_.begin_update({.beta1 = settings.beta1,
-                                   .beta2 = settings.beta2,
-                                   .clip = settings.clip,
-                                   .inputs = batch_.inputs,
-                                   .squares = batch_.sums.squares,
-                                   .loss = batch_.sums.loss,
-                                   .scalars = batch_.scalars});
-            for (const table_row& row : tensor_table<M>.rows) {
-                if (row.tensor.trained) update_tensors(row, settings);
-            }
-            for (std::size_t r = 0; r < M::runs.size(); ++r) {
-                if (M::runs[r].weights != static_cast<int>(r)) continue;
-                track_cuts(r);
-                steer_experts(r);
-            }
-            backend_.copy(batch_.last.loss, batch_.sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
-            clear_gradients();
-            clear_sums(batch_.sums);
-        });
+        backend_.repeat(update_, key, [&] { step_update().run(settings); });
         fresh_ = true;
     }
     /// The first step whose loss or gradient was not finite, of those that `last_losses` has not told of; 0 = none.
@@ -234,15 +214,14 @@ class pipeline {
     }
     /// Forgets the micro-batches so far: gradients and sums start from zero.
     void discard() {
-        clear_gradients();
-        clear_sums(batch_.sums);
+        step_update().restart();
         fresh_ = true;
     }
 
     /// Sum of the language loss over the batch's targets, under one selection rule. No weight, cut or bias changes, and
     /// a step between two of whose micro-batches it comes goes on as without it.
     /// Does not compile for a model whose routers see the future.
-    /// @param observe  called after each sparse layer as observe(layer number from 0, routed rows of that layer)
+    /// @param observe  called for each sparse layer as observe(layer number from 0, its routing_record)
     /// @param loads    set to the choices of expert layers, which drop nothing here; may be null
     /// @param masses   set to the shares of attention that went to depth slots; may be null
     template <class Observe>
@@ -264,7 +243,7 @@ class pipeline {
     std::vector<typename B::precision::activation> logits(const batch_view& batch) {
         static_assert(require_causal<M>());
         load(batch);
-        forward_only(batch, selection_rule::threshold, unobserved{});
+        forward_only(batch, selection_rule::threshold);
         final_norm();
         std::vector<typename B::precision::activation> out(static_cast<std::size_t>(R.batch * R.seq * M::dims.vocab));
         constexpr int chunk = detail::logit_rows<B>(R);
@@ -440,28 +419,35 @@ class pipeline {
         }
         return step;
     }
-    // Calls f(worker, its buffers) for layer i of run r.
-    template <class L, class F>
-    void with_layer(std::size_t r, long long i, F f) {
-        std::byte* keep =
-            layers_ + memory_plan::saved_offsets[r] + i * memory_plan::template layer<L>(selection_rule::top).kept;
-        at_layer<L>(pass_aim::training, r, i, keep, layers_ + memory_plan::saved_bytes, selection_rule::top, f);
-    }
-    template <class L, class F>
-    void at_layer(pass_aim aim, std::size_t r, long long i, std::byte* keep, std::byte* shared, selection_rule rule,
-                  F f) {
-        static_assert(writes_all_matrices<L>(M::dims),
-                      "sdepth: `written_matrices` of the layer's passes and its tensors of Muon's group differ");
-        const bool evaluating = aim == pass_aim::evaluation;
+    template <class L>
+    static layer_memory<L, B> memory_at(std::byte* keep, std::byte* shared, selection_rule rule) {
         layer_memory<L, B> memory;
         carver kept(keep), scratch(shared);
         memory.carve(kept, scratch, rule, M::dims, R);
+        return memory;
+    }
+    static constexpr int sequence = static_cast<int>(R.seq);
+    // Calls f(worker, its buffers) for layer i of run r in training.
+    template <class L, class F>
+    void with_layer(std::size_t r, long long i, F f) {
+        constexpr selection_rule rule = selection_rule::top;
+        std::byte* keep = layers_ + memory_plan::saved_offsets[r] + i * memory_plan::template layer<L>(rule).kept;
+        const auto memory = memory_at<L>(keep, layers_ + memory_plan::saved_bytes, rule);
+        constexpr int capacity = row_capacity<L>(rule, sequence, static_cast<int>(R.max_documents));
+        layer_worker<L, M, B> worker = worker_at<L>(pass_aim::training, r, i, memory, rule, capacity);
+        f(worker, memory.saved);
+    }
+    // Layer i of run r, with room for `capacity` rows of a sequence.
+    template <class L>
+    layer_worker<L, M, B> worker_at(pass_aim aim, std::size_t r, long long i, const layer_memory<L, B>& memory,
+                                    selection_rule rule, int capacity) {
+        static_assert(writes_all_matrices<L>(M::dims),
+                      "sdepth: `written_matrices` of the layer's passes and its tensors of Muon's group differ");
         const layer_view<L, M, B> view(parameters_.weights, parameters_.master, parameters_.gradients,
                                        tensor_table<M>.run_offsets[r] + i * layer_layout<L, M::dims>.stride,
                                        !(fresh_ && writes_matrices<L>() && first_back[r]));
-        layer_worker<L, M, B> worker(backend_, view, stream_at<L>(r, i, evaluating), memory.saved, memory.scratch,
-                                     row_capacity<L>(rule, static_cast<int>(R.seq), static_cast<int>(R.max_documents)));
-        f(worker, memory.saved);
+        return {backend_, view,    stream_at<L>(r, i, aim == pass_aim::evaluation), memory.saved, memory.scratch,
+                rule,     capacity};
     }
 
     static std::string range_name(std::size_t r, const char* way) {
@@ -482,7 +468,7 @@ class pipeline {
                 routing.layer = static_cast<int>(i);
                 if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
                 with_layer<L>(r, i, [&](auto& worker, const auto&) {
-                    worker.forward(selection_rule::top, sums_of(aim, r, i), expert_step<L>(aim, r, i, batch), routing);
+                    worker.forward(sums_of(aim, r, i), expert_step<L>(aim, r, i, batch), routing);
                     if (aim == pass_aim::forward) worker.routing_loss(sums_of(aim, r, i));
                 });
             }
@@ -522,44 +508,78 @@ class pipeline {
     double language_loss(const batch_view& batch, selection_rule rule, Observe observe, std::vector<expert_load>* loads,
                          std::vector<depth_mass>* masses) {
         load(batch);
-        clear_sums(batch_.evaluated);
-        const auto pass = [&] {
-            forward_only(batch, rule, observe);
+        step_update().clear_sums(batch_.evaluated);
+        backend_.repeat(evaluation_[rule == selection_rule::top ? 0 : 1], key_of(batch, rule), [&] {
+            forward_only(batch, rule);
             head(pass_aim::evaluation);
-        };
-        if constexpr (std::is_same_v<Observe, unobserved>)
-            backend_.repeat(evaluation_, key_of(batch, rule), pass);
-        else
-            pass();
+        });
+        for_each_record([&](long long layer, const routing_record<B>& record) { observe(layer, record); });
         const host_sums sums(backend_, batch_.evaluated);
         if (loads != nullptr) *loads = sums.expert_loads();
         if (masses != nullptr) *masses = sums.depth_masses();
         return sums.language();
     }
-    template <class Observe>
-    void forward_only(const batch_view& batch, selection_rule rule, Observe observe) {
+    void forward_only(const batch_view& batch, selection_rule rule) {
         embed();
         for (std::size_t r = 0; r < M::runs.size(); ++r) {
             visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
                 for (long long i = 0; i < M::runs[r].times; ++i) {
-                    const auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
                     if (clears_bias<L>(sparse_before[r] + i)) clear(backend_, batch_.bias, R.batch * R.seq);
-                    at_layer<L>(pass_aim::evaluation, r, i, layers_, layers_ + bytes.kept, selection_rule::threshold,
-                                [&](auto& worker, const auto& saved) {
-                                    worker.forward(rule, sums_of(pass_aim::evaluation, r, i),
-                                                   expert_step<L>(pass_aim::evaluation, r, i, batch));
-                                    if constexpr (layer_pass<L>::is_sparse) {
-                                        worker.routing_loss(sums_of(pass_aim::evaluation, r, i));
-                                        observe(M::runs[r].first + i, saved);
-                                    }
-                                });
+                    evaluate_layer<L>(r, i, batch, rule);
                 }
             });
         }
     }
+    // A sparse layer executes its rows in the least room that holds them: under a causal rule the backend finds out
+    // which that is, for only it knows how many were chosen.
+    template <class L>
+    void evaluate_layer(std::size_t r, long long i, const batch_view& batch, selection_rule rule) {
+        constexpr auto aim = pass_aim::evaluation;
+        constexpr auto bytes = memory_plan::template layer<L>(selection_rule::threshold);
+        std::byte* const keep = layers_ + memory_plan::record_bytes;
+        const layer_memory<L, B> own = memory_at<L>(keep, keep + bytes.kept, selection_rule::threshold);
+        const ffn_step step = expert_step<L>(aim, r, i, batch);
+        if constexpr (layer_pass<L>::is_sparse) {
+            const route_sums sums = sums_of(aim, r, i);
+            layer_memory<L, B> recorded = own;
+            const routing_record<B> record = record_at(sparse_before[r] + i);
+            recorded.saved.ids = record.ids;
+            recorded.saved.live = record.live;
+            recorded.saved.biased = record.biased;
+            auto worker = worker_at<L>(aim, r, i, recorded, rule, sequence);
+            worker.choose(sums);
+            const auto execute = [&](int capacity) {
+                if (R.batch == 1 || capacity == sequence)
+                    worker_at<L>(aim, r, i, recorded, rule, capacity).execute(step);
+                else  // the rows of a sequence lie closer to the next one's, and so must their numbers
+                    worker_at<L>(aim, r, i, own, rule, capacity).forward({}, step);
+            };
+            if (rule == selection_rule::top) {
+                execute(row_capacity<L>(rule, sequence, static_cast<int>(R.max_documents)));
+            } else {
+                constexpr room_steps rooms = rooms_of<L>(sequence);
+                backend_.fitting(record.live, static_cast<int>(R.batch), rooms.rows.data(), rooms.size, execute);
+            }
+            worker.routing_loss(sums);
+        } else {
+            worker_at<L>(aim, r, i, own, rule, sequence).forward({}, step);
+        }
+    }
+    routing_record<B> record_at(long long sparse_index) const {
+        carver take(layers_ + sparse_index * memory_plan::each_record_bytes);
+        routing_record<B> record;
+        record.carve(take, R);
+        return record;
+    }
+    // Calls f(layer number from 0, its record) for each sparse layer of the last evaluation.
+    template <class F>
+    void for_each_record(F f) {
+        for (std::size_t r = 0; r < M::runs.size(); ++r)
+            for (long long i = 0; i < sparse_before[r + 1] - sparse_before[r]; ++i)
+                f(M::runs[r].first + i, record_at(sparse_before[r] + i));
+    }
 
-    // ---- the update ----
-
+    parameter_update<M, B, R> step_update() const { return {backend_, parameters_, batch_}; }
     // Runs whose backward is the first of those that share their weights.
     static constexpr auto first_back = [] {
         std::array<bool, M::runs.size()> first{};
@@ -571,123 +591,6 @@ class pipeline {
         }
         return first;
     }();
-    // Whether the first micro-batch of a step writes the gradient of this tensor, and does not add to it.
-    static constexpr bool is_written(const table_row& row) {
-        bool written = false;
-        for (std::size_t r = 0; r < M::runs.size(); ++r) {
-            if (M::runs[r].first != row.first_layer) continue;
-            visit_type(typename M::kinds{}, M::runs[r].kind,
-                       [&]<class L>(std::type_identity<L>) { written = writes_matrix<L>(row.tensor.name); });
-        }
-        return written;
-    }
-    void clear_gradients() {
-        for (const table_row& row : tensor_table<M>.rows) {
-            if (is_written(row)) continue;
-            using number = typename B::precision::gradient;
-            const long long elements = row.tensor.elements().value();  // the last layer's lie lowest
-            backend_.zero_rows(parameters_.gradients + mirrored<M>(row.offset_of(row.layers - 1), elements),
-                               static_cast<std::size_t>(elements) * sizeof(number),
-                               static_cast<std::size_t>(row.stride) * sizeof(number),
-                               static_cast<std::size_t>(row.layers));
-        }
-    }
-    void clear_sums(const step_sums<M>& sums) {
-        backend_.zero(sums.loss, static_cast<std::size_t>(step_sums_bytes<M>));
-    }
-    // A tensor of all layers of its run.
-    void update_tensors(const table_row& row, const update_settings& s) {
-        const long long elements = row.tensor.elements().value();
-        if (s.kind == optimiser::muon && row.tensor.group == update_group::muon) return update_matrices(row, s);
-        const moment_place second = second_moments<M>(R.moments, row);
-        backend_.adamw({.layers = row.layers,
-                        .count = elements,
-                        .stride = row.stride,
-                        .grad_stride = -row.stride,
-                        .second_stride = second.stride,
-                        .beta1 = s.beta1,
-                        .beta2 = s.beta2,
-                        .epsilon = s.epsilon,
-                        .decay = row.tensor.decays ? s.decay : 0,
-                        .share = row.tensor.rate,
-                        .scalars = batch_.scalars,
-                        .master = parameters_.master + row.offset,
-                        .weight = parameters_.copy_at(row.offset),
-                        .grad = parameters_.gradients + mirrored<M>(row.offset, elements),
-                        .first = parameters_.first + row.offset,
-                        .second = parameters_.second + second.offset});
-    }
-    // Each logical matrix by itself, however they are stored: a tensor of parts part by part, copy by copy.
-    void update_matrices(const table_row& row, const update_settings& s) {
-        const tensor_row& tensor = row.tensor;
-        tensor.for_each_part([&](long long first, long long rows) {
-            if (rows == tensor.rows) return update_matrix(row, 0, rows, tensor.copies, s);
-            for (long long copy = 0; copy < tensor.copies; ++copy) {
-                update_matrix(row, (copy * tensor.rows + first) * tensor.cols, rows, 1, s);
-            }
-        });
-    }
-    // `matrices` of `rows` rows in each layer, from element `from` of the tensor on.
-    void update_matrix(const table_row& row, long long from, long long rows, long long matrices,
-                       const update_settings& s) {
-        const long long all = row.layers * matrices, place = row.offset + from;
-        const auto* grad = parameters_.gradients + mirrored<M>(row.offset, row.tensor.elements().value());
-        backend_.muon({.layers = row.layers,
-                       .matrices = matrices,
-                       .stride = row.stride,
-                       .grad_stride = -row.stride,
-                       .rows = static_cast<int>(rows),
-                       .cols = static_cast<int>(row.tensor.cols),
-                       .momentum = s.momentum,
-                       .decay = row.tensor.decays ? s.decay : 0,
-                       .match = s.muon_match,
-                       .scalars = batch_.scalars,
-                       .master = parameters_.master + place,
-                       .weight = parameters_.copy_at(place),
-                       .grad = grad + from,
-                       .first = parameters_.first + place,
-                       .scratch = parameters_.muon,
-                       .together = all < B::muon_together ? static_cast<int>(all) : B::muon_together});
-    }
-    void track_cuts(std::size_t r) {
-        visit_type(typename M::kinds{}, M::runs[r].kind, [&]<class L>(std::type_identity<L>) {
-            using pass = layer_pass<L>;
-            if constexpr (pass::is_sparse && pass::policy.cut == threshold::tracked) {
-                constexpr row_layout layout = layer_layout<L, M::dims>;
-                backend_.track_cut(
-                    {.layers = M::runs[r].times,
-                     .stride = layout.stride,
-                     .rate = pass::policy.cut_rate,
-                     .cut_sum = batch_.sums.cut + sparse_before[r],
-                     .cut_groups = batch_.sums.cut_groups + sparse_before[r],
-                     .cut = parameters_.master + tensor_table<M>.run_offsets[r] + layout.place("router.cut", 0).offset,
-                     .finite = &batch_.scalars->finite});
-            }
-        });
-    }
-
-    void steer_experts(std::size_t r) {
-        visit_type(typename M::kinds{}, M::runs[r].kind,
-                   [&]<class L>(std::type_identity<L>) { steer_experts_of<L>(r); });
-    }
-    // Not in the lambda: there nvcc wants the operation of every backend.
-    template <class L>
-    void steer_experts_of([[maybe_unused]] std::size_t r) {
-        using ffn = layer_ffn<L>;
-        if constexpr (ffn::experts > 0) {
-            if constexpr (ffn::policy.steering) {
-                constexpr row_layout layout = layer_layout<L, M::dims>;
-                backend_.steer_experts({.layers = M::runs[r].times,
-                                        .stride = layout.stride,
-                                        .experts = static_cast<int>(ffn::experts),
-                                        .step = ffn::policy.steering_step,
-                                        .load = batch_.sums.expert_load + experts_before[r].experts,
-                                        .bias = parameters_.master + tensor_table<M>.run_offsets[r] +
-                                                layout.place("mlp.router.bias", 0).offset,
-                                        .finite = &batch_.scalars->finite});
-            }
-        }
-    }
 
     B& backend_;
     typename B::memory arena_;
@@ -699,7 +602,7 @@ class pipeline {
     int hidings_ = 0;                   // how often that changed
     std::byte* layers_ = nullptr;
     std::byte* workspace_ = nullptr;
-    typename B::template recording<pass_key> accumulation_, evaluation_;
+    typename B::template recording<pass_key> accumulation_, evaluation_[2];  // of an evaluation one for each rule
     typename B::template recording<update_settings> update_;
     const int* live_ = nullptr;
     double rows_ = 0;  // real tokens of the micro-batch

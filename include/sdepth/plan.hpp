@@ -107,12 +107,19 @@ struct plan_of {
     /// What training's layers use in turn.
     static constexpr long long scratch_bytes =
         plan_of::most_of([](layer_bytes b) { return b.shared; }, selection_rule::top);
-    /// What evaluation needs in place of the two above: one layer that may execute every row.
+    /// What evaluation needs in place of the two above: a record of each sparse layer, then one layer that may execute
+    /// every row.
+    static constexpr long long each_record_bytes = [] {
+        carver count_only;
+        routing_record<B>{}.carve(count_only, R);
+        return count_only.bytes();
+    }();
+    static constexpr long long record_bytes = (count(sparse_layers<M>) * count(each_record_bytes)).value();
     static constexpr long long evaluation_bytes = plan_of::most_of(
         [](layer_bytes b) { return (count(b.kept) + count(b.shared)).value(); }, selection_rule::threshold);
 
-    static constexpr long long layer_region_bytes =
-        std::max((count(saved_bytes) + count(scratch_bytes)).value(), evaluation_bytes);
+    static constexpr long long layer_region_bytes = std::max((count(saved_bytes) + count(scratch_bytes)).value(),
+                                                             (count(record_bytes) + count(evaluation_bytes)).value());
     /// What the backend's operations need beside their arguments.
     static constexpr long long workspace_bytes = B::workspace_bytes(M::dims, R);
     /// Everything. The arena allocates exactly this, once.
@@ -137,7 +144,8 @@ struct plan_of {
 // In place of a plan whose one error is reported.
 struct inert_plan {
     static constexpr inert_number parameter_bytes{}, batch_bytes{}, saved_bytes{}, scratch_bytes{}, evaluation_bytes{};
-    static constexpr inert_number slot_bytes{}, layer_region_bytes{}, workspace_bytes{}, peak_bytes{};
+    static constexpr inert_number each_record_bytes{}, record_bytes{}, slot_bytes{}, layer_region_bytes{},
+        workspace_bytes{}, peak_bytes{};
     static constexpr inert_list<long long> saved_offsets{};
 
     struct layer_bytes {

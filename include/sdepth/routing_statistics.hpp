@@ -9,7 +9,7 @@
 
 #include "sdepth/inert.hpp"
 #include "sdepth/model.hpp"
-#include "sdepth/passes/layer.hpp"
+#include "sdepth/passes/layer_kind.hpp"
 #include "sdepth/routing_reference.hpp"
 
 namespace sdepth::inline v0 {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "sdepth/passes/layer.hpp"
+#include "sdepth/passes/layer_kind.hpp"
 
 namespace sdepth::inline v0 {
 

@@ -75,6 +75,25 @@ TEST_CASE("twenty steps follow the host", "[pipeline]") {
     }
 }
 
+TEST_CASE("evaluations execute the rows that were chosen, recorded or not", "[pipeline]") {
+    for (const small_model which : {small_model::mod, small_model::x_mod, small_model::routed_ffn}) {
+        INFO("model " << static_cast<int>(which));
+        const small_run what{.steps = 3, .shifted = true}, direct{.steps = 3, .graphs = false, .shifted = true};
+        const small_result got = run_on_cuda(which, what), again = run_on_cuda(which, direct);
+        const small_result want = run_on_host(which, what);
+        CHECK(got.shifted_losses == again.shifted_losses);
+        CHECK(got.shifted_rates == again.shifted_rates);
+        const std::vector<double>& rates = got.shifted_rates;
+        CHECK((rates[2] == 0 && rates[2] < rates[3] && rates[3] <= rates[0] && rates[0] <= rates[5] && rates[4] == 1));
+        CHECK((rates[5] < 1 && rates[0] == rates[6] && got.shifted_losses[0] == got.shifted_losses[6]));
+        // Against what it makes of the loss whether rows are executed at all.
+        const double whole = std::abs(want.shifted_losses[2] - want.shifted_losses[4]);
+        CHECK(whole > 1e-3);
+        for (std::size_t i = 0; i < rates.size(); ++i)
+            CHECK(std::abs(got.shifted_losses[i] - want.shifted_losses[i]) <= .1 * whole);
+    }
+}
+
 TEST_CASE("documents, padding, Muon and a selective replay follow the host", "[pipeline]") {
     check_near(run_on_cuda(small_model::x_mod, {.documents = true}),
                run_on_host(small_model::x_mod, {.documents = true}));

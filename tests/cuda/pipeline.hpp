@@ -3,8 +3,11 @@
 // the same code on every backend.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "sdepth/checkpoint.hpp"
@@ -24,6 +27,8 @@ using namespace sdepth::literals;
 
 inline constexpr Dims sizes{.width = 128, .head_dim = 64, .heads = 4, .kv_heads = 2, .ffn = 320, .vocab = 203};
 inline constexpr Run run{.seq = 200, .batch = 3, .max_documents = 4};
+inline constexpr Run one_sequence{.seq = 600, .max_documents = 4};
+inline constexpr Run tiny{.seq = 40, .batch = 2, .max_documents = 4};  // for the sanitizers, which are slow
 
 inline constexpr auto dense_formula = dense * 3_c;
 inline constexpr auto mod_formula = (mod<8> + dense) * 2_c;
@@ -34,6 +39,11 @@ using Dense3 = Model<dense_formula, sizes>;
 using MoD = Model<mod_formula, sizes>;
 using XMoD = Model<x_mod_formula, sizes>;
 using RoutedFfn = Model<routed_ffn_formula, sizes>;
+
+template <class M>
+inline constexpr Run run_of = run;
+template <>
+inline constexpr Run run_of<RoutedFfn> = one_sequence;
 
 }  // namespace small
 
@@ -50,6 +60,7 @@ struct small_run {
     sdepth::recompute replay = sdepth::recompute::none;
     std::filesystem::path load{}, save{};  // training files; empty: none
     int evaluations = 3;                   // under each rule; the third is a replay
+    bool shifted = false;                  // and more, see small_result
     bool marked = false;                   // x_mod on the GPU only: see marked_cuda
 };
 
@@ -58,27 +69,32 @@ struct small_result {
     std::vector<double> losses, norms;                  // of each step
     std::vector<std::vector<std::vector<bool>>> masks;  // [step][sparse layer][row]
     double top = 0, threshold = 0;                      // of a held-out batch at the end, nats a target
+    std::vector<double> shifted_losses, shifted_rates;  // the second again, cuts moved by each of cut_shifts in turn
     long long planned = 0, taken = 0;                   // bytes
 };
 
-/// One micro-batch of step `step`: a walk over the tokens that mostly goes on as it did, so that there is something to
-/// learn.
+/// Far above every logit: a causal rule chooses no row; far below: all. The second evaluation is recorded, the others
+/// are replays that execute more or fewer rows.
+inline constexpr double cut_shifts[] = {0, 0, 1e4, .01, -1e4, -.01, 0};
+
+/// One micro-batch of step `step` in `run`: a walk over the tokens that mostly goes on as it did, so that there is
+/// something to learn.
 class small_batch {
   public:
-    small_batch(int step, bool documents) {
-        using namespace small;
+    small_batch(const sdepth::Run& run, int step, bool documents) {
         const auto at = static_cast<std::uint64_t>(step);
         for (long long b = 0; b < run.batch; ++b) {
             int token = static_cast<int>(7 * b + 13 * step) % 203, document = 0;
-            const int live = documents ? static_cast<int>(run.seq - 40 * b) : static_cast<int>(run.seq);
+            const int length = static_cast<int>(run.seq), document_rows = length * 7 / 20;
+            const int live = documents ? length - length / 5 * static_cast<int>(b) : length;
             live_.push_back(live);
             for (int i = 0; i < run.seq; ++i) {
                 const auto element = static_cast<std::uint64_t>(b * run.seq + i);
                 const double u = sdepth::random_uniform(at + 1, sdepth::random_use::check, 1, element);
                 const int next = u < .75 ? (3 * token + 1) % 203 : static_cast<int>(u * 1e6) % 203;
-                if (documents && i > 0 && i % 70 == 0) ++document;
+                if (documents && i > 0 && i % document_rows == 0) ++document;
                 tokens_.push_back(i < live ? token : 0);
-                const bool counts = i < live && !(documents && i % 70 == 69);
+                const bool counts = i < live && !(documents && (i + 1) % document_rows == 0);
                 targets_.push_back(counts ? next : -1);
                 documents_.push_back(document);
                 token = next;
@@ -99,6 +115,33 @@ class small_batch {
     sdepth::step_totals totals_;
 };
 
+/// See small_result.
+template <class Pipeline>
+void evaluate_shifted(Pipeline& model, const small_batch& batch, small_result& out) {
+    using namespace sdepth;
+    constexpr Run r = Pipeline::run_sizes;
+    std::vector<float> cuts;
+    for (const double shift : cut_shifts) {
+        std::size_t cut = 0;
+        for_each_file_tensor<typename Pipeline::model>([&](const file_tensor& t) {
+            if (t.name.find("router.cut") == std::string::npos) return;
+            float* const at = model.parameters().master + t.offset;
+            if (cut == cuts.size()) read(model.backend(), &cuts.emplace_back(), at, 1);
+            const float moved = cuts[cut++] + static_cast<float>(shift);
+            write(model.backend(), at, &moved, 1);
+        });
+        double chosen = 0, all = 0;
+        const double loss = model.evaluate(batch.view(), selection_rule::threshold, [&](long long, const auto& record) {
+            std::vector<int> live(static_cast<std::size_t>(r.batch));
+            read(model.backend(), live.data(), record.live, r.batch);
+            for (const int n : live) chosen += n;
+            all += static_cast<double>(r.batch * r.seq);
+        });
+        out.shifted_losses.push_back(loss / static_cast<double>(batch.totals().targets));
+        out.shifted_rates.push_back(chosen / all);
+    }
+}
+
 template <class M, class B, sdepth::Run R>
 small_result run_small(B& backend, const small_run& what) {
     using namespace sdepth;
@@ -110,7 +153,7 @@ small_result run_small(B& backend, const small_run& what) {
     else
         file.load_training(what.load);
     for (int step = what.first; step < what.first + what.steps; ++step) {
-        const small_batch batch(step, what.documents);
+        const small_batch batch(R, step, what.documents);
         model.accumulate(batch.view(), batch.totals());
         auto& masks = out.masks.emplace_back();
         model.for_each_routed_layer([&](long long, const auto& saved, int capacity) {
@@ -128,7 +171,7 @@ small_result run_small(B& backend, const small_run& what) {
         out.losses.push_back(losses.total());
         out.norms.push_back(losses.gradient_norm);
     }
-    const small_batch held_out(1000, what.documents);
+    const small_batch held_out(R, 1000, what.documents);
     const auto targets = static_cast<double>(held_out.totals().targets);
     const auto evaluated = [&](selection_rule rule) {
         double loss = 0;
@@ -137,6 +180,7 @@ small_result run_small(B& backend, const small_run& what) {
     };
     out.top = evaluated(selection_rule::top);
     out.threshold = evaluated(selection_rule::threshold);
+    if (what.shifted) evaluate_shifted(model, held_out, out);
     if (!what.save.empty())
         file.save_training(what.save, {.step = what.first + what.steps, .steps = 100, .seed = 5, .kind = what.kind});
     out.planned = plan<M, B, R>::peak_bytes;
@@ -147,7 +191,7 @@ small_result run_small(B& backend, const small_run& what) {
 /// The run that `what` asks for, of model M.
 template <class M, class B>
 small_result run_model(B& backend, const small_run& what) {
-    constexpr sdepth::Run plain = small::run, selective = [] {
+    constexpr sdepth::Run plain = small::run_of<M>, selective = [] {
         sdepth::Run r = small::run;
         r.replay = sdepth::recompute::selective;
         return r;

@@ -18,7 +18,7 @@ class marked_cuda : public sdepth::cuda<> {
 
     void use_workspace(void* at) {
         base::use_workspace(at);
-        if (at != marked_) zero(at, static_cast<std::size_t>(workspace_bytes(small::sizes, small::run)));
+        if (at != marked_) zero(at, static_cast<std::size_t>(workspace_bytes(small::sizes, small::tiny)));
         marked_ = at;
     }
     void linear(const sdepth::LinearArgs<precision>& a) {
@@ -72,7 +72,7 @@ small_result run_model_on_cuda(const small_run& what) {
     if constexpr (std::is_same_v<M, small::XMoD>) {
         if (what.marked) {
             marked_cuda backend(settings);
-            return run_small<M, marked_cuda, small::run>(backend, what);
+            return run_small<M, marked_cuda, small::tiny>(backend, what);
         }
     }
     sdepth::cuda<> backend(settings);

@@ -3,11 +3,8 @@
 // A dense layer is the case that chooses every row and gates none. Rank 5.
 #pragma once
 
-#include <string_view>
-
-#include "sdepth/layers/sparse.hpp"
 #include "sdepth/ops/route.hpp"
-#include "sdepth/passes/block.hpp"
+#include "sdepth/passes/layer_kind.hpp"
 
 namespace sdepth::inline v0 {
 
@@ -48,174 +45,6 @@ struct run_routing {
     int layer = 0;         ///< which of them is at work
     long long stride = 0;  ///< numbers of one layer's parameters
 };
-
-template <class L>
-struct layer_pass {
-    using block = block_pass<L>;
-    static constexpr bool is_sparse = false;
-    static constexpr bool full_keys = false;
-    static constexpr sparse_policy policy{.gate = gate_form::none, .scale = false, .bias = false};
-    static constexpr long long sparsity = 1;
-};
-template <long long K, class L, sparse_policy P>
-struct layer_pass<Sparse<K, L, P>> {
-    using block = block_pass<L>;
-    static constexpr bool is_sparse = true;
-    static constexpr bool full_keys = P.keys == key_scope::full;
-    static constexpr sparse_policy policy = P;
-    static constexpr long long sparsity = K;
-};
-
-namespace detail {
-
-template <class L>
-struct passes_of {
-    static constexpr bool exist = requires { sizeof(block_pass<L>); };
-};
-template <class Mixer, class Ffn, block_policy P>
-struct passes_of<Block<Mixer, Ffn, P>> {
-    static constexpr bool exist = requires { sizeof(mixer_pass<Mixer>); }
-    &&requires { sizeof(ffn_pass<Ffn>); };
-};
-template <long long K, class L, sparse_policy P>
-struct passes_of<Sparse<K, L, P>> : passes_of<L> {};
-
-}  // namespace detail
-
-/// Whether a layer can be run, not only counted: its mixer and feed-forward part have passes. A layer of the user's has
-/// them if he specialises `block_pass` for it.
-template <class L>
-concept runnable = detail::passes_of<L>::exist;
-
-namespace detail {
-
-template <class L>
-struct ffn_of_layer {
-    using type = ffn_pass<None>;
-};
-template <class L>
-requires runnable<L> && requires { typename layer_pass<L>::block::ffn_part; }
-struct ffn_of_layer<L> {
-    using type = typename layer_pass<L>::block::ffn_part;
-};
-
-}  // namespace detail
-
-/// Passes of the layer's feed-forward part; that of `None` where it has none.
-template <class L>
-using layer_ffn = typename detail::ffn_of_layer<L>::type;
-
-namespace detail {
-
-template <class L>
-struct mixer_of_layer {
-    using type = mixer_pass<None>;
-};
-template <class L>
-requires runnable<L> && requires { typename layer_pass<L>::block::mixer_part; }
-struct mixer_of_layer<L> {
-    using type = typename layer_pass<L>::block::mixer_part;
-};
-
-}  // namespace detail
-
-/// Passes of the layer's mixer; that of `None` where it has none.
-template <class L>
-using layer_mixer = typename detail::mixer_of_layer<L>::type;
-
-/// Depth slots that a layer of kind L sees of `written` ones.
-template <class L>
-constexpr slot_ranges slots_seen_by([[maybe_unused]] long long written) {
-    if constexpr (requires { layer_mixer<L>::seen(written); }) {
-        return layer_mixer<L>::seen(written);
-    } else {
-        return {};
-    }
-}
-/// Whether a layer of kind L can say which share of its attention goes to slots.
-template <class L>
-constexpr bool measures_depth_mass() {
-    if constexpr (requires { layer_mixer<L>::measures_mass; }) {
-        return layer_mixer<L>::measures_mass;
-    } else {
-        return false;
-    }
-}
-
-/// Rows of one sequence that a layer of kind L executes at most.
-template <class L>
-constexpr int row_capacity(selection_rule rule, int seq, int max_documents) {
-    using pass = layer_pass<L>;
-    if (!pass::is_sparse || rule == selection_rule::threshold) return seq;
-    const long long top = ceil_div(seq, pass::sparsity);
-    const long long most = pass::policy.scope == selection_scope::document ? top + max_documents : top;
-    return static_cast<int>(most < seq ? most : seq);
-}
-
-/// Whether a row's logits are found once a version in a run of `times` layers L: where more than one router reads it.
-template <class L>
-constexpr bool reads_versions(long long times) {
-    return layer_pass<L>::is_sparse && times > 1;
-}
-/// Whether the gradients of routers are gathered by version of a row in a run of `times` layers L: where more than one
-/// router reads a version, and one gradient goes to weights and rows.
-template <class L>
-constexpr bool gathers_versions(long long times) {
-    return reads_versions<L>(times) && !layer_pass<L>::policy.detach;
-}
-
-/// Whether the backward of a layer of kind L makes the gradient of each of its matrices by one product, as the passes
-/// of its parts say by a list `written_matrices`: the first of a step then writes it, and nobody has to clear it
-/// before.
-template <class L>
-constexpr bool writes_matrices() {
-    using block = typename layer_pass<L>::block;
-    if constexpr (requires {
-                      block::mixer_part::written_matrices;
-                      block::ffn_part::written_matrices;
-                  }) {
-        return true;
-    } else {
-        return false;
-    }
-}
-/// Whether this tensor of a layer of kind L is one of those matrices.
-template <class L>
-constexpr bool writes_matrix([[maybe_unused]] std::string_view name) {
-    if constexpr (writes_matrices<L>()) {
-        using block = typename layer_pass<L>::block;
-        for (const std::string_view of : block::mixer_part::written_matrices)
-            if (of == name) return true;
-        for (const std::string_view of : block::ffn_part::written_matrices)
-            if (of == name) return true;
-    }
-    return false;
-}
-/// Whether the lists leave out no matrix, and have nothing else: the matrices of a layer are Muon's tensors.
-template <class L>
-constexpr bool writes_all_matrices(const Dims& d) {
-    if (!writes_matrices<L>()) return true;
-    const tensor_rows rows = L::tensors(d);
-    for (int i = 0; i < rows.size; ++i)
-        if ((rows.items[i].group == update_group::muon) != writes_matrix<L>(rows.items[i].name)) return false;
-    return true;
-}
-
-/// Whether the token-choice bias clears before layer L, the sparse layer of that index if it is one: at anchors, and
-/// every so many sparse layers where the policy says so.
-template <class L>
-constexpr bool clears_bias(long long sparse_index) {
-    if constexpr (layer_pass<L>::is_sparse) {
-        constexpr long long every = layer_pass<L>::policy.clear_every;
-        if constexpr (every > 0) {
-            return sparse_index % every == 0;
-        } else {
-            return false;
-        }
-    } else {
-        return L::has_mixer && L::has_ffn;
-    }
-}
 
 /// Buffers of one layer that live from its forward to its backward.
 template <class L, class B>
@@ -284,13 +113,14 @@ class layer_worker {
     static constexpr int width = static_cast<int>(dims.width);
 
   public:
+    /// @param capacity  rows of a sequence that there is room for; those that the rule chooses must fit
     layer_worker(B& backend, const View& weights, const stream<B>& st, const layer_saved<L, B>& s,
-                 const layer_scratch<L, B>& t, int capacity, const state& kept = {})
-        : backend_(backend), w_(weights), st_(st), s_(s), t_(t), state_(kept) {
+                 const layer_scratch<L, B>& t, selection_rule rule, int capacity, const state& kept = {})
+        : backend_(backend), w_(weights), st_(st), s_(s), t_(t), state_(kept), rule_(rule) {
         // Where every place is taken the count need not be looked at.
-        const bool full = st.rows.each.live == nullptr && policy.scope == selection_scope::sequence &&
-                          capacity == ceil_div(st.rows.each.capacity, pass::sparsity) &&
-                          (capacity < st.rows.each.capacity || pass::sparsity == 1);
+        const bool top = rule == selection_rule::top || pass::sparsity == 1;
+        const bool full = st.rows.each.live == nullptr && policy.scope == selection_scope::sequence && top &&
+                          capacity == ceil_div(st.rows.each.capacity, pass::sparsity);
         const int* live = !pass::is_sparse ? st.rows.each.live : full ? nullptr : s.live;
         rows_ = {st.rows.batch, {capacity, live}};
         ids_ = pass::is_sparse ? s.ids : st.every_row;
@@ -301,9 +131,35 @@ class layer_worker {
 
     /// x += gated branches at the chosen rows, b += increment there.
     /// @param run  of a sparse layer in a run of several
-    void forward(selection_rule rule, const route_sums& sums, ffn_step step = {},
-                 [[maybe_unused]] const run_routing<B>& run = {}) {
-        if constexpr (pass::is_sparse) choose(rule, sums, run);
+    void forward(const route_sums& sums, ffn_step step = {}, const run_routing<B>& run = {}) {
+        if constexpr (pass::is_sparse) choose(sums, run);
+        execute(step, run);
+    }
+    /// The first part of `forward` of a sparse layer: which rows.
+    void choose(const route_sums& sums, const run_routing<B>& run = {}) {
+        if (run.logits_stride == 0)
+            backend_.route_logits(logits());
+        else if (run.layer == 0)
+            version_logits(run, st_.rows, nullptr, 0);
+        const bool by_document = policy.scope == selection_scope::document;
+        backend_.select({.rows = st_.rows,
+                         .capacity = rows_.each.capacity,
+                         .sparsity = pass::sparsity,
+                         .rule = rule_,
+                         .tau = policy.tau,
+                         .biased = policy.bias,
+                         .logits = s_.raw,
+                         .bias = st_.bias,
+                         .cut = w_.master(View::at("router.cut")),
+                         .documents = by_document ? st_.documents : nullptr,
+                         .u = s_.biased,
+                         .ids = s_.ids,
+                         .live = s_.live,
+                         .cut_sum = sums.cut,
+                         .cut_groups = sums.cut_groups});
+    }
+    /// What follows the choice of rows in it.
+    void execute(ffn_step step, [[maybe_unused]] const run_routing<B>& run = {}) {
         st_.start != nullptr ? find_positions() : find_visibility();
         block::gather_input(backend_, dims, w_, gathered(st_.x, s_.block.x), s_.block);
         block::forward(backend_, dims, w_, mixer_in(), all_x(), state_, s_.block, t_.block, own(step, false));
@@ -366,28 +222,6 @@ class layer_worker {
         step.sequence = st_.rows.each.capacity;
         step.ids = ids_;
         return step;
-    }
-    void choose(selection_rule rule, const route_sums& sums, const run_routing<B>& run) {
-        if (run.logits_stride == 0)
-            backend_.route_logits(logits());
-        else if (run.layer == 0)
-            version_logits(run, st_.rows, nullptr, 0);
-        const bool by_document = policy.scope == selection_scope::document;
-        backend_.select({.rows = st_.rows,
-                         .capacity = rows_.each.capacity,
-                         .sparsity = pass::sparsity,
-                         .rule = rule,
-                         .tau = policy.tau,
-                         .biased = policy.bias,
-                         .logits = s_.raw,
-                         .bias = st_.bias,
-                         .cut = w_.master(View::at("router.cut")),
-                         .documents = by_document ? st_.documents : nullptr,
-                         .u = s_.biased,
-                         .ids = s_.ids,
-                         .live = s_.live,
-                         .cut_sum = sums.cut,
-                         .cut_groups = sums.cut_groups});
     }
     bool needs_visibility() const {
         return block::has_mixer && (st_.documents != nullptr || pass::full_keys || (pass::is_sparse && window() > 0));
@@ -527,6 +361,7 @@ class layer_worker {
     layer_saved<L, B> s_;
     layer_scratch<L, B> t_;
     state state_;
+    selection_rule rule_;
     batch_rows rows_;
     const int* ids_ = nullptr;
 };

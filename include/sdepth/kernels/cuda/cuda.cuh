@@ -15,6 +15,8 @@
 #include <iterator>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sdepth/dims.hpp"
 #include "sdepth/kernels/cuda/attention.cuh"
@@ -85,9 +87,12 @@ class cuda {
         if constexpr (!std::is_same_v<Arch, on_cuda::portable>) on_cuda::require_hopper("cuda");
         int least = 0, most = 0;
         on_cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "stream");
-        on_cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "stream");
+        for (cudaStream_t* s : {&stream_, &branch_})
+            on_cuda::check(cudaStreamCreateWithPriority(s, cudaStreamNonBlocking, most), "stream");
     }
-    ~cuda() { cudaStreamDestroy(stream_); }
+    ~cuda() {
+        for (const cudaStream_t s : {stream_, branch_}) cudaStreamDestroy(s);
+    }
     cuda(const cuda&) = delete;
     cuda& operator=(const cuda&) = delete;
 
@@ -111,6 +116,32 @@ class cuda {
             deferred_.finish(stream_);
         };
         settings_.graphs ? place.run(stream_, key, whole) : whole();
+    }
+    /// Calls body(rows) with the least of `rooms`, rising, in which live[b] rows of each sequence find room. Where
+    /// operations are recorded, with each of them, and a replay runs what belongs to the least.
+    template <class F>
+    void fitting(const int* live, int batch, const int* rooms, int steps, F body) {
+        on_cuda::room_list list{};
+        if (steps < 1 || steps > static_cast<int>(std::size(list.rows)))
+            throw error("fitting: 1 to 40 rooms are possible");
+        std::copy_n(rooms, steps, list.rows);
+        list.size = steps;
+        if (!on_cuda::is_recording(stream_)) {
+            std::vector<int> counts(static_cast<std::size_t>(batch));
+            from_device(counts.data(), live, counts.size() * sizeof(int));
+            body(rooms[list.least_for(*std::max_element(counts.begin(), counts.end()))]);
+            return;
+        }
+        on_cuda::record_rooms(stream_, branch_, live, batch, list, [&](int rows) {
+            std::swap(stream_, branch_);
+            try {
+                body(rows);
+            } catch (...) {
+                std::swap(stream_, branch_);
+                throw;
+            }
+            std::swap(stream_, branch_);
+        });
     }
     /// Waits for everything so far.
     void wait() { on_cuda::check(cudaStreamSynchronize(stream_), "GPU"); }
@@ -251,6 +282,7 @@ class cuda {
 
     cuda_settings settings_;
     cudaStream_t stream_ = nullptr;
+    cudaStream_t branch_ = nullptr;  // see record_rooms; nothing runs there
     on_cuda::uploads upload_;
     on_cuda::products multiply_{nullptr}, multiply_aside_{nullptr};
     on_cuda::side_stream beside_;

@@ -98,6 +98,13 @@ class host {
         body();
     }
 
+    /// Calls body(rows) with one of `rooms`, rising, in which live[b] rows of each sequence find room: here always the
+    /// last, for loops run over live rows anyway.
+    template <class F>
+    void fitting(const int*, int, const int* rooms, int steps, F body) {
+        body(rooms[steps - 1]);
+    }
+
     memory allocate(std::size_t bytes) { return memory(bytes); }
     void zero(void* to, std::size_t bytes) { std::memset(to, 0, bytes); }
     /// The same in `rows` rows that lie `stride` bytes apart.
