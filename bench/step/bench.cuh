@@ -72,6 +72,26 @@ inline std::size_t free_bytes() {
     return free;
 }
 
+/// What the first loss of M is near. Rows leave the last norm with |y|^2 = d and meet a head of independent normal
+/// numbers of deviation s: logits are normal with variance s^2 d, V of them have the mean exp(s^2 d / 2) under exp, and
+/// targets are drawn apart from them, so that it is log V + s^2 d / 2.
+template <class M>
+double first_loss() {
+    static_assert(!M::dims.tied);  // else a row's own token has a logit that is far from normal
+    double variance = -1;
+    for (const table_row& row : tensor_table<M>.rows)
+        if (row.tensor.name == "lm_head.weight" && row.tensor.start.kind == init_kind::normal)
+            variance = row.tensor.start.value * row.tensor.start.value * static_cast<double>(M::dims.width);
+    return variance < 0 ? variance : std::log(static_cast<double>(M::dims.vocab)) + variance / 2;
+}
+/// By what it may miss it: six deviations of the mean over N rows, each of whose losses has the variance s^2 d, and of
+/// the sum over the V numbers of the head, which all rows share.
+template <class M>
+double first_loss_tolerance(double rows) {
+    const double vocab = static_cast<double>(M::dims.vocab), variance = 2 * (first_loss<M>() - std::log(vocab));
+    return 6 * (std::sqrt(variance / rows) + std::sqrt(std::expm1(variance) / vocab));
+}
+
 /// Times steps of model M in run R and prints its rows.
 /// @param size  of the model's family, as in the rows' names
 template <class M, Run R>
@@ -101,10 +121,8 @@ measured bench(const char* size, const bench_request& ask) {
         }
         if (step == 0) {
             const double loss = model.last_losses(totals).language;
-            // Normed rows times a head that starts at .02 are logits of variance .02^2 d.
-            const double want =
-                std::log(static_cast<double>(M::dims.vocab)) + .02 * .02 * static_cast<double>(M::dims.width) / 2;
-            if (std::abs(loss - want) > .1) {
+            const double want = first_loss<M>();
+            if (!(std::abs(loss - want) < first_loss_tolerance<M>(static_cast<double>(R.seq)))) {
                 std::fprintf(stderr, "%s: a first loss of %f where first values give %f\n", ask.name.c_str(), loss,
                              want);
                 std::exit(1);
