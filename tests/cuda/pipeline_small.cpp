@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Short runs for the sanitizers, apart so that they can run side by side.
+// Short runs for the sanitizers, apart so that they can run side by side. The evaluation is not recorded: the tools do
+// not follow nodes that the device chooses.
 #include <cmath>
 
 #include "pipeline.hpp"
