@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Trains one of four models of twelve active layers and evaluates it under both selection rules: what the tracked cut
+// Trains one of five models of twelve active layers and evaluates it under both selection rules: what the tracked cut
 // is for (docs/performance/selection_rules.md).
-//   selection_rules dense|tracked|balanced|half --data TEXT --held-out TEXT [flags of examples/train]
+//   selection_rules dense|tracked|balanced|full|half --data TEXT --held-out TEXT [flags of examples/train]
 #pragma once
 
 #include <string_view>
@@ -21,6 +21,10 @@ constexpr auto all_dense = dense * 12_c;
 constexpr auto tracked = dense * 2_c + (sparse<4> * 4_c + dense) * 5_c;
 // Routers that move slowly beside a bias that outweighs their logits: every token is visited once in a block.
 constexpr auto balanced = dense * 2_c + (sparse<4, sparse_policy{.tau = 16, .router_rate = 0.02}> * 4_c + dense) * 5_c;
+// The same with keys and values of every row.
+constexpr auto full =
+    dense * 2_c +
+    (sparse<4, sparse_policy{.tau = 16, .keys = key_scope::full, .router_rate = 0.02}> * 4_c + dense) * 5_c;
 constexpr auto half = dense * 2_c + (sparse<4, sparse_policy{.cut = threshold::half}> * 4_c + dense) * 5_c;
 
 template <class M, Run micro_batch, class Backend>
@@ -55,10 +59,12 @@ int run(int argc, char** argv, examples::train_options defaults, Make make) try 
         train<Model<tracked, sizes>, micro_batch>(backend, options);
     } else if (model == "balanced") {
         train<Model<balanced, sizes>, micro_batch>(backend, options);
+    } else if (model == "full") {
+        train<Model<full, sizes>, micro_batch>(backend, options);
     } else if (model == "half") {
         train<Model<half, sizes>, micro_batch>(backend, options);
     } else {
-        throw error("'" + std::string(model) + "' is no model here: give dense, tracked, balanced or half");
+        throw error("'" + std::string(model) + "' is no model here: give dense, tracked, balanced, full or half");
     }
     return 0;
 } catch (const error& e) {
