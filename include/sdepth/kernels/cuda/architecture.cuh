@@ -21,20 +21,24 @@ namespace detail {
 template <class = void>
 __global__ void __launch_bounds__(SDEPTH_HOPPER_CODE ? 64 : 32) target_kernel() {}
 
-inline void look_for_hopper(const char* what) {
-    constexpr const char* mend = "; compile for sm_90a (-arch=sm_90a, not sm_90), or use cuda<on_cuda::portable>";
-    int device = 0, major = 0, minor = 0;
-    check(cudaGetDevice(&device), what);
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), what);
-    check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), what);
-    if (major != 9 || minor != 0)
-        throw error(std::string(what) + ": this kernel is for Hopper (compute capability 9.0), the device has " +
-                    std::to_string(major) + "." + std::to_string(minor) + "; use cuda<on_cuda::portable>");
+/// Whether the device is a Hopper and this program has code for it.
+struct hopper_search {
+    int major = 0, minor = 0;
+    bool code = false;
+
+    bool device() const { return major == 9 && minor == 0; }
+    bool found() const { return device() && code; }
+};
+inline hopper_search look_for_hopper(const char* what) {
+    hopper_search x;
+    int id = 0;
+    check(cudaGetDevice(&id), what);
+    check(cudaDeviceGetAttribute(&x.major, cudaDevAttrComputeCapabilityMajor, id), what);
+    check(cudaDeviceGetAttribute(&x.minor, cudaDevAttrComputeCapabilityMinor, id), what);
     cudaFuncAttributes compiled{};
-    if (cudaFuncGetAttributes(&compiled, target_kernel<>) != cudaSuccess || compiled.maxThreadsPerBlock != 64) {
-        cudaGetLastError();  // the next call is not to see it
-        throw error(std::string(what) + ": this program has no code for Hopper" + mend);
-    }
+    x.code = cudaFuncGetAttributes(&compiled, target_kernel<>) == cudaSuccess && compiled.maxThreadsPerBlock == 64;
+    cudaGetLastError();  // the next call is not to see it
+    return x;
 }
 
 }  // namespace detail
@@ -42,7 +46,14 @@ inline void look_for_hopper(const char* what) {
 /// Throws sdepth::error where kernels for Hopper cannot run: another device, or device code of another target. Looks
 /// once: the devices of one program are taken to be of one kind.
 inline void require_hopper(const char* what) {
-    [[maybe_unused]] static const bool found = (detail::look_for_hopper(what), true);
+    static const detail::hopper_search x = detail::look_for_hopper(what);
+    if (x.found()) return;
+    const std::string device = std::to_string(x.major) + "." + std::to_string(x.minor);
+    throw error(std::string(what) +
+                (x.device()
+                     ? ": this program has no code for Hopper; compile for sm_90a (-arch=sm_90a, not sm_90), or use "
+                     : ": this kernel is for Hopper (compute capability 9.0), the device has " + device + "; use ") +
+                "cuda<on_cuda::portable>");
 }
 
 }  // namespace sdepth::inline v0::on_cuda

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "sdepth/config.hpp"
+#include "sdepth/kernels/cuda/architecture.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 
 namespace sdepth::inline v0::on_cuda {
@@ -28,11 +29,10 @@ __device__ inline void wait_for_kernel_before() {
 
 namespace detail {
 
+/// Only kernels that wait_for_kernel_before may start early: those compiled for Hopper.
 inline bool starts_early() {
-    int device = 0, major = 0;
-    check(cudaGetDevice(&device), "launch");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "launch");
-    return major >= 9;
+    static const bool waits = look_for_hopper("launch").found();
+    return waits;
 }
 
 }  // namespace detail
