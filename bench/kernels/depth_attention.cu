@@ -39,14 +39,14 @@ void run(int tokens, double rate) {
     device_array<unsigned char> scratch(sdepth::on_cuda::attention_backward_scratch<hopper>(a));
 
     const auto forward = [&] { sdepth::on_cuda::attention_forward<hopper>(a, nullptr); };
-    const auto depth_forward = [&] { sdepth::on_cuda::depth_attention_forward(d, nullptr); };
+    const auto depth_forward = [&] { sdepth::on_cuda::depth_attention_forward<hopper>(d, nullptr); };
     const auto backward = [&] {
         sdepth::on_cuda::attention_backward<hopper>({a, grad_o.data(), grad_q.data(), grad_k.data(), grad_v.data()},
                                                     scratch.data(), nullptr);
     };
     const auto depth_backward = [&] {
-        sdepth::on_cuda::depth_attention_backward({d, grad_o.data(), grad_q.data(), grad_slot.data(), nullptr, nullptr},
-                                                  nullptr);
+        sdepth::on_cuda::depth_attention_backward<hopper>(
+            {d, grad_o.data(), grad_q.data(), grad_slot.data(), nullptr, nullptr}, nullptr);
     };
     forward(), depth_forward(), backward(), depth_backward();
     check(cudaDeviceSynchronize(), "bench");

@@ -140,6 +140,13 @@ std::vector<attention_case> cases(int dim) {
         {"live rows, ragged ranges", 3, 4, 2, dim, 300, 300, true, 0, sight::ragged, true},
         {"rows apart", 2, 4, 2, dim, 260, 260, true, 0, sight::plain, false, true},
         {"group of eight", 1, 16, 2, dim, 400, 400},
+        {"window, more keys", 2, 4, 2, dim, 200, 460, true, 90},
+        {"window, more queries, group of eight", 1, 8, 1, dim, 460, 200, true, 90},
+        {"window, live rows, group of three", 3, 6, 2, dim, 350, 350, true, 60, sight::plain, true},
+        {"documents, live rows, rows apart, group of three", 3, 6, 2, dim, 300, 300, true, 0, sight::documents, true,
+         true},
+        {"subset, live rows, group of eight", 3, 8, 1, dim, 150, 500, true, 0, sight::subset, true},
+        {"ragged ranges, rows apart, group of three", 2, 6, 2, dim, 260, 310, true, 0, sight::ragged, false, true},
     };
 }
 
@@ -209,35 +216,50 @@ TEST_CASE("the bounds of attention's roundings notice one key", "[attention]") {
     CHECK(within(compare_rounded(want.o, want.o, of.o)));
 }
 
+namespace {
+
 // Both ways round the same sums to bf16 and then compute in fp32: they differ by the order of one sum over a head, so
 // by one rounding of the result where that tips it; the weight's gradient by the order of its sum over all rows.
+void check_preparation(const attention_case& c, bool norm, bool rotary) {
+    for (const bool portable : {false, true}) {
+        INFO(c.name << ", d" << c.dim << (portable ? ", portable" : "") << (norm ? "" : ", no norm")
+                    << (rotary ? "" : ", no rotation"));
+        const attention_inputs in = draw_attention(c, test_seed());
+        std::mt19937_64 random(test_seed());
+        query_preparation prepared;
+        prepared.norm = norm, prepared.rotary = rotary, prepared.x = in.q;  // of any numbers; dead rows are NaN
+        prepared.weight = normal_fp32(count(1, 1, c.dim), random);
+        prepared.grad_weight = normal_fp32(count(1, 1, c.dim), random);
+        for (std::size_t i = 0; i < count(c.batch, c.queries, c.heads); ++i)
+            prepared.rstd.push_back(.5 + static_cast<double>(random() % 4) / 4);
+        for (std::size_t i = 0; i < count(c.batch, c.queries, 1) && !c.live; ++i)
+            prepared.positions.push_back(static_cast<int>(random() % 100000));
+        const prepared_outputs got = prepared_on_device(in, prepared, portable);
+        const double terms = c.dim + c.batch * c.queries * c.heads;
+        check_rounded("grad_x", got.grad_x, got.grad_x_apart, {.unit = 0x1p-7, .terms = double(c.dim)});
+        check_rounded("grad_weight", got.grad_weight, got.grad_weight_apart, {.unit = 0x1p-24, .terms = terms});
+        if (norm && !c.live) CHECK(got.grad_weight != prepared.grad_weight);
+        CHECK(same_bits(got.grad_x, prepared_on_device(in, prepared, portable).grad_x));
+    }
+}
+
+}  // namespace
+
 TEST_CASE("attention backward through the preparation of queries equals the two apart", "[attention][small]") {
     for (const int dim : {64, 128})
-        for (const bool portable : {false, true})
-            for (const bool norm : {true, false})
-                for (const auto& c : std::vector<attention_case>{
-                         {"tails, two sequences, heads no multiple of four", 2, 6, 2, dim, 150, 150},
-                         {"dead rows, ragged ranges", 3, 4, 2, dim, 140, 190, true, 0, sight::ragged, true},
-                     }) {
-                    INFO(c.name << ", d" << dim << (portable ? ", portable" : "") << (norm ? "" : ", no norm"));
-                    const attention_inputs in = draw_attention(c, test_seed());
-                    std::mt19937_64 random(test_seed());
-                    query_preparation prepared;
-                    prepared.norm = norm, prepared.x = in.q;  // of any numbers; dead rows are NaN
-                    prepared.weight = normal_fp32(count(1, 1, dim), random);
-                    prepared.grad_weight = normal_fp32(count(1, 1, dim), random);
-                    for (std::size_t i = 0; i < count(c.batch, c.queries, c.heads); ++i)
-                        prepared.rstd.push_back(.5 + static_cast<double>(random() % 4) / 4);
-                    for (std::size_t i = 0; i < count(c.batch, c.queries, 1) && !c.live; ++i)
-                        prepared.positions.push_back(static_cast<int>(random() % 100000));
-                    const prepared_outputs got = prepared_on_device(in, prepared, portable);
-                    const double terms = dim + c.batch * c.queries * c.heads;
-                    check_rounded("grad_x", got.grad_x, got.grad_x_apart, {.unit = 0x1p-7, .terms = double(dim)});
-                    check_rounded("grad_weight", got.grad_weight, got.grad_weight_apart,
-                                  {.unit = 0x1p-24, .terms = terms});
-                    if (norm && !c.live) CHECK(got.grad_weight != prepared.grad_weight);
-                    CHECK(same_bits(got.grad_x, prepared_on_device(in, prepared, portable).grad_x));
-                }
+        for (const bool norm : {true, false})
+            for (const auto& c : std::vector<attention_case>{
+                     {"tails, two sequences, heads no multiple of four", 2, 6, 2, dim, 150, 150},
+                     {"dead rows, ragged ranges", 3, 4, 2, dim, 140, 190, true, 0, sight::ragged, true},
+                 })
+                check_preparation(c, norm, true);
+}
+TEST_CASE("attention backward through other preparations of queries equals the two apart", "[attention][hopper]") {
+    for (const int dim : {64, 128}) {
+        check_preparation({"heads no multiple of four", 2, 6, 2, dim, 150, 150}, true, false);
+        check_preparation({"three heads a block of threads or more, one left", 64, 13, 13, dim, 20, 20}, true, true);
+        check_preparation({"eight heads a block of threads, two left", 64, 34, 17, dim, 20, 20}, true, true);
+    }
 }
 
 TEST_CASE("portable attention equals the oracle", "[attention][portable]") {

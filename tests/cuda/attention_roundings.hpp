@@ -96,10 +96,10 @@ inline attention_outputs attention_roundings(const sdepth::AttentionArgs<double>
 
 /// Root mean square of errors over their deviations, and the largest error over its bound: both at most 1. NaN if NaN
 /// is not where it is to be. A row's numbers share roundings, so that the mean of fewer than a hundred rows of a head
-/// may be anything: 0 then.
+/// may be anything: 0 then. `u`: of the rounding to the type of the results.
 inline error_size compare_rounded(const std::vector<double>& got, const std::vector<double>& want,
-                                  const std::vector<double>& variances) {
-    constexpr double z = 8, u = bf16_rounding;
+                                  const std::vector<double>& variances, double u = bf16_rounding) {
+    constexpr double z = 8;
     double worst = 0, sum = 0, numbers = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
         if (std::isnan(want[i]) != std::isnan(got[i])) return {nan, nan};
@@ -113,8 +113,8 @@ inline error_size compare_rounded(const std::vector<double>& got, const std::vec
 }
 inline bool within(const error_size& e) { return e.rms <= 1 && e.max <= 1; }
 inline void check_roundings(const char* what, const std::vector<double>& got, const std::vector<double>& want,
-                            const std::vector<double>& variances) {
-    const error_size e = compare_rounded(got, want, variances);
+                            const std::vector<double>& variances, double u = bf16_rounding) {
+    const error_size e = compare_rounded(got, want, variances, u);
     INFO(what << ": rms " << e.rms << " of the deviation, largest " << e.max << " of the bound");
     CHECK(within(e));
 }

@@ -11,37 +11,43 @@ namespace sdepth_test {
 depth_outputs depth_on_device(const depth_inputs& in) {
     const auto& shape = in.args;
     buffer<bf16> q(in.q), slot(in.slot), o(in.o), joint_o(in.joint_o), grad_o(in.grad_o), grad_q(in.grad_q);
-    buffer<float> lse(in.lse), joint_lse(in.joint_lse);
+    buffer<float> lse(in.lse), joint_lse(in.joint_lse), slot_sum(in.slot_sum);
     buffer<std::uint8_t> mask(in.mask);
-    buffer<int> live(in.live);
+    buffer<int> live(in.live), ids(in.ids);
     const std::size_t weights = in.lse.size() * static_cast<std::size_t>(shape.slots);
     buffer<bf16> grad_slot(in.slot.size()), p(weights), ds(weights);
     grad_slot.poison(), p.poison(), ds.poison();
 
-    sdepth::DepthAttentionArgs<bf16> a;
+    sdepth::DepthAttentionBackwardArgs<bf16> g;
+    auto& a = g.forward;
     a.batch = shape.batch, a.heads = shape.heads, a.kv_heads = shape.kv_heads, a.head_dim = shape.head_dim;
     a.tokens = {shape.tokens.capacity, in.live.empty() ? nullptr : live.data()};
     a.slots = shape.slots, a.used = shape.used, a.scale = shape.scale, a.q_row = shape.q_row;
+    a.ids = in.ids.empty() ? nullptr : ids.data(), a.sequence = shape.sequence;
     a.q = q.data(), a.slot = slot.data(), a.mask = in.mask.empty() ? nullptr : mask.data();
     a.o = o.data(), a.lse = lse.data();
-    sdepth::on_cuda::depth_attention_forward(a, nullptr);
+    g.grad_o = grad_o.data(), g.grad_q = grad_q.data();
+    for_each_range(in, g, [](const auto& call, int, int) {
+        sdepth::on_cuda::depth_attention_forward<sdepth::on_cuda::hopper>(call.forward, nullptr);
+    });
 
     a.o = joint_o.data(), a.lse = joint_lse.data();
-    if (in.at_once) {
-        sdepth::on_cuda::depth_attention_backward({a, grad_o.data(), grad_q.data(), grad_slot.data(), nullptr, nullptr},
-                                                  nullptr);
-    } else {
-        sdepth::on_cuda::depth_attention_backward({a, grad_o.data(), grad_q.data(), nullptr, p.data(), ds.data()},
-                                                  nullptr);
-        sdepth::DepthSlotGradientArgs<bf16> g;
-        g.batch = a.batch, g.heads = a.heads, g.kv_heads = a.kv_heads, g.head_dim = a.head_dim, g.tokens = a.tokens;
-        g.slots = a.slots, g.scale = a.scale, g.q_row = a.q_row, g.begin = 0, g.end = a.used, g.readers = 2;
-        g.reads[0] = g.reads[1] = {a.q, grad_o.data(), p.data(), ds.data()};
-        g.grad_slot = grad_slot.data();
-        sdepth::on_cuda::depth_slot_gradients(g, nullptr);
-    }
+    if (in.how == slot_gradients::at_once) g.grad_slot = grad_slot.data();
+    if (in.how == slot_gradients::added) g.slot_sum = slot_sum.data();
+    if (in.how == slot_gradients::later) g.p = p.data(), g.ds = ds.data();
+    for_each_range(in, g, [&](const auto& call, int from, int to) {
+        sdepth::on_cuda::depth_attention_backward<sdepth::on_cuda::hopper>(call, nullptr);
+        if (in.how != slot_gradients::later) return;
+        sdepth::DepthSlotGradientArgs<bf16> later;
+        later.batch = a.batch, later.heads = a.heads, later.kv_heads = a.kv_heads, later.head_dim = a.head_dim;
+        later.tokens = a.tokens, later.slots = a.slots, later.scale = a.scale, later.q_row = a.q_row;
+        later.begin = from, later.end = to, later.readers = 3;
+        for (int r = 0; r < later.readers; ++r) later.reads[r] = {a.q, g.grad_o, g.p, g.ds};
+        later.grad_slot = grad_slot.data();
+        sdepth::on_cuda::depth_slot_gradients(later, nullptr);
+    });
     sdepth::on_cuda::check(cudaDeviceSynchronize(), "depth attention");
-    return {o.read(), lse.read(), grad_q.read(), grad_slot.read()};
+    return {o.read(), lse.read(), grad_q.read(), in.how == slot_gradients::added ? slot_sum.read() : grad_slot.read()};
 }
 
 }  // namespace sdepth_test

@@ -9,20 +9,50 @@
 
 namespace sdepth_test {
 
+/// Where the gradients of slots come from: the backward itself; depth_slot_gradients, from three readings; the
+/// backward, added to what is there.
+enum class slot_gradients { at_once, later, added };
+
 struct depth_inputs {
     sdepth::DepthAttentionArgs<double> args;  // sizes; the pointers lead nowhere
     // grad_q, o and lse as the sequence branch left them; o and lse of the backward are joint ones.
     std::vector<double> q, slot, o, lse, joint_o, joint_lse, grad_o, grad_q;
     std::vector<std::uint8_t> mask;
-    std::vector<int> live;
-    bool at_once = true;  // grad_slot from the backward, else from two readings by depth_slot_gradients
+    std::vector<int> live, ids;
+    int gap_begin = 0, gap_end = 0;  // slots between that nobody reads: two calls of each operation
+    slot_gradients how = slot_gradients::at_once;
+    std::vector<double> slot_sum;  // what is there before
+
+    /// Row of slots of a live token.
+    std::size_t row(int token) const {
+        return static_cast<std::size_t>(
+            ids.empty() ? token : token / args.tokens.capacity * args.sequence + ids[static_cast<std::size_t>(token)]);
+    }
+    bool reads(int s) const { return s < args.used && (s < gap_begin || s >= gap_end); }
 };
 
 struct depth_outputs {
-    std::vector<double> o, lse, grad_q, grad_slot;
+    std::vector<double> o, lse, grad_q, grad_slot;  // grad_slot: or slot_sum
 };
 
-depth_outputs depth_on_host(depth_inputs& in);  // also sets joint_o and joint_lse
+/// Calls f with the arguments of each call, then from which slot on and to which.
+template <class T, class F>
+void for_each_range(const depth_inputs& in, const sdepth::DepthAttentionBackwardArgs<T>& whole, F f) {
+    const auto call = [&](int from, int to) {
+        sdepth::DepthAttentionBackwardArgs<T> g = whole;
+        auto& a = g.forward;
+        const int numbers = from * a.kv_heads * 2 * a.head_dim, weights = from * a.heads;
+        a.used = to - from, a.slot += numbers;
+        if (a.mask != nullptr) a.mask += from;
+        if (g.grad_slot != nullptr) g.grad_slot += numbers;
+        if (g.slot_sum != nullptr) g.slot_sum += numbers;
+        if (g.p != nullptr) g.p += weights, g.ds += weights;
+        f(g, from, to);
+    };
+    if (in.gap_begin > 0) call(0, in.gap_begin);
+    call(in.gap_end, in.args.used);
+}
+
 depth_outputs depth_on_device(const depth_inputs& in);
 
 }  // namespace sdepth_test

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sdepth/precision.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -91,6 +92,29 @@ TEST_CASE("attention refuses bad arguments", "[attention]") {
     CHECK_THROWS_AS(checks::check_backward(attention(), odd, "the_op"), sdepth::error);
 }
 
+TEST_CASE("attention backward through the preparation of queries refuses bad arguments", "[attention]") {
+    using Args = sdepth::QkPrepareBackwardArgs<sdepth::uniform_precision<T>>;
+    Args fine;
+    fine.forward.rows = {1, {8}}, fine.forward.heads = 4, fine.forward.head_dim = 64;
+    fine.forward.x = fine.forward.weight = good, fine.forward.rstd = good;
+    fine.grad_x = good, fine.grad_weight = good;
+    static const int live = 3;
+    refuses<Args>(fine, [](const Args& g) { checks::check_prepared(attention().forward, g, "the_op"); },
+                  {
+                      {[](Args& g) { g.forward.norm = sdepth::qk_norm::full_width; }, "norm of full width"},
+                      {[](Args& g) { g.forward.heads = 2; }, "other sizes"},
+                      {[](Args& g) { g.forward.head_dim = 128; }, "other sizes"},
+                      {[](Args& g) { g.forward.rows.batch = 2; }, "other sizes"},
+                      {[](Args& g) { g.forward.rows.each.live = &live; }, "other sizes"},
+                      {[](Args& g) { g.grad_x = odd; }, "grad_x is not 16-byte aligned"},
+                      {[](Args& g) { g.forward.x = nullptr; }, "x is null"},
+                      {[](Args& g) { g.forward.rstd = nullptr; }, "rstd or grad_weight"},
+                  });
+    auto apart = attention().forward;
+    apart.q_row = 5 * 64;
+    CHECK_THROWS_AS(checks::check_prepared(apart, fine, "the_op"), sdepth::error);
+}
+
 TEST_CASE("depth attention refuses bad arguments", "[attention]") {
     using Args = sdepth::DepthAttentionBackwardArgs<T>;
     static const int id = 0;
@@ -101,12 +125,13 @@ TEST_CASE("depth attention refuses bad arguments", "[attention]") {
                       {[](Args& g) { g.forward.lse = nullptr; }, "lse is null"},
                       {[](Args& g) { g.forward.heads = 34; }, "17 query heads"},
                       {[](Args& g) { g.forward.used = 4; }, "used must lie between"},
-                      {[](Args& g) { g.forward.ids = &id; }, "ids have no kernel"},
+                      {[](Args& g) { g.forward.ids = &id; }, "ids without sequence"},
+                      {[](Args& g) { g.forward.ids = &id, g.forward.sequence = 8; }, "grad_slot overwrites"},
                       {[](Args& g) { g.forward.batch = 0; }, "no tokens"},
                       {[](Args& g) { g.forward.q_row = 8; }, "q_row is 8"},
                       {[](Args& g) { g.forward.scale = -1; }, "scale must be positive"},
                       {[](Args& g) { g.p = good; }, "p and ds must both"},
-                      {[](Args& g) { g.slot_sum = good; }, "slot_sum has no kernel"},
+                      {[](Args& g) { g.slot_sum = odd; }, "slot_sum is not 16-byte aligned"},
                       {[](Args& g) { g.grad_q = nullptr; }, "grad_q is null"},
                       {[](Args& g) { g.grad_slot = odd; }, "grad_slot is not 16-byte aligned"},
                   });

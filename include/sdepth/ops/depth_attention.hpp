@@ -15,7 +15,8 @@ namespace sdepth::inline v0 {
 /// joint output and log-sum-exp, so that attention_backward gives the sequence branch's exact share of the gradients.
 /// Query head a reads KV head a / (H / Hkv). Token t sees its own slots 0 .. used - 1 whose mask is not 0, none else's.
 /// Keys and queries of one token have one position, so both are rotated or neither. Dead tokens are left alone.
-/// Slots from .. to: shift `slot` and `mask` by `from` slots. On o = 0 and lse = -infinity: the depth branch alone.
+/// Slots from .. to: shift `slot`, `mask` and gradients of slots by `from` slots. On o = 0 and lse = -infinity: the
+/// depth branch alone.
 template <class T>
 struct DepthAttentionArgs {
     int batch = 1;      // B
@@ -34,7 +35,7 @@ struct DepthAttentionArgs {
     attention_sum_t<T>* lse = nullptr;   // [B, T, H]
     int q_row = 0;                       // elements from row to row of q; 0 = packed, H h
     // Tokens that are some of the L rows which have slots, as in a sparse layer; both null and 0 where T = L.
-    const int* ids = nullptr;  // [B, T], row of each token
+    const int* ids = nullptr;  // [B, T], row of each token, no row twice in a sequence
     int sequence = 0;          // L: slot is [B, L, S, Hkv, 2, h], mask [B, L, S]
 
     SDEPTH_HOST_DEVICE constexpr int q_stride() const { return q_row != 0 ? q_row : heads * head_dim; }
@@ -42,15 +43,15 @@ struct DepthAttentionArgs {
 
 /// The depth branch's share of the gradients, from joint o and lse. With P = exp(S - lse), D = o . grad_o,
 /// dS = P (grad_o v^T - D): adds scale dS k to grad_q, which has q's row stride. The slots' gradients either at once
-/// into grad_slot; or, where other layers read the same slots too, added to slot_sum, which every reader adds to in
-/// turn; or later: P and dS are kept and depth_slot_gradients sums over the readers, without ever reading a gradient
-/// back.
+/// into grad_slot, where each row is a token; or, where other layers read the same slots too, added to slot_sum, which
+/// every reader adds to in turn; or later: P and dS are kept and depth_slot_gradients sums over the readers, without
+/// ever reading a gradient back.
 template <class T>
 struct DepthAttentionBackwardArgs {
     DepthAttentionArgs<T> forward;
     const T* grad_o = nullptr;  // [B, T, H, h], packed
     T* grad_q = nullptr;        // [B, T, H, h], added to
-    T* grad_slot = nullptr;     // [B, T, S, Hkv, 2, h] or null; slots 0 .. used - 1 overwritten, zero for dead tokens
+    T* grad_slot = nullptr;     // [B, T, S, Hkv, 2, h] or null, as with ids; 0 .. used - 1 overwritten, dead tokens 0
     T* p = nullptr;             // [B, T, S, H] or null
     T* ds = nullptr;            // [B, T, S, H], null like p
     attention_sum_t<T>* slot_sum = nullptr;  // [B, L, S, Hkv, 2, h] or null; added to for seen slots of live tokens

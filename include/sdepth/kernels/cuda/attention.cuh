@@ -84,7 +84,10 @@ constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat
 }
 
 /// All gradients of AttentionBackwardArgs on one stream, bit for bit the same each time. `scratch`: 256-byte aligned,
-/// any content. Throws like attention_forward.
+/// any content. Throws like attention_forward. Blocks of threads add to grad_q in turns, so each waits for others: on
+/// Hopper all of them are to be on the device at once, elsewhere to start in the order of their numbers. That is so
+/// where kernels beside it end by themselves; two of these at a time, on streams of different priority, may wait for
+/// each other for ever.
 template <class Arch>
 void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, void* scratch, cudaStream_t stream) {
     detail::check_backward(g, scratch, "attention_backward");

@@ -12,6 +12,7 @@
 //     key blocks each query block sees, no adds done yet.
 //  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal). Query blocks go from the last
 //     to the first, the heads of the group together: block n adds to a query block a step or two after block n - 1.
+//     Blocks of threads start in the order of their numbers, as on every device so far: who waits, waits for earlier.
 //
 // Step t of the warps, between two barriers:
 //

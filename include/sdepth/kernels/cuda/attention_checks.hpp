@@ -10,6 +10,7 @@
 #include "sdepth/error.hpp"
 #include "sdepth/ops/attention.hpp"
 #include "sdepth/ops/depth_attention.hpp"
+#include "sdepth/ops/rotary.hpp"
 
 namespace sdepth::inline v0::on_cuda::detail {
 
@@ -64,6 +65,21 @@ void check_backward(const AttentionBackwardArgs<T>& g, const void* scratch, cons
     check_pointer(g.grad_o, what, "grad_o"), check_pointer(g.grad_k, what, "grad_k");
     check_pointer(g.grad_v, what, "grad_v"), check_pointer(scratch, what, "scratch");
 }
+/// That queries were prepared as prepared_attention_backward turns back.
+template <class T, class P>
+void check_prepared(const AttentionArgs<T>& a, const QkPrepareBackwardArgs<P>& queries, const char* what) {
+    const QkPrepareArgs<P>& f = queries.forward;
+    ask(f.norm != qk_norm::full_width, what, "norm of full width; turn it back by qk_prepare_backward");
+    ask(f.heads == a.heads && f.head_dim == a.head_dim && f.rows.batch == a.batch &&
+            f.rows.each.capacity == a.queries.capacity && f.rows.each.live == a.queries.live,
+        what, "prepared queries have other sizes than attention's; give both the same rows and heads");
+    ask(a.q_row == 0 || a.q_row == a.heads * a.head_dim, what, "q_row is not 0; pack the rows of prepared queries");
+    check_pointer(queries.grad_x, what, "grad_x");
+    if (f.norm == qk_norm::none) return;
+    check_pointer(f.x, what, "x");
+    ask(f.weight != nullptr && f.rstd != nullptr && queries.grad_weight != nullptr, what,
+        "weight, rstd or grad_weight of the norm is null; pass all three");
+}
 
 /// Of depth_attention_forward; pointers only where there are slots.
 template <class T>
@@ -73,7 +89,7 @@ void check_depth(const DepthAttentionArgs<T>& a, const char* what) {
         std::to_string(a.heads / a.kv_heads) + " query heads on a KV head have no kernel; use at most 16");
     ask(a.used >= 0 && a.used <= a.slots, what,
         "used must lie between 0 and slots; raise slots to what the layers write");
-    ask(a.ids == nullptr, what, "tokens given by ids have no kernel yet; give every token a row");
+    ask(a.ids == nullptr || a.sequence >= 1, what, "ids without sequence; say how many rows have slots");
     ask(a.batch >= 1 && a.tokens.capacity >= 1, what, "no tokens; give at least one sequence of one token");
     check_row(a.q_row, a.heads, a.head_dim, what, "q_row");
     if (a.used == 0) return;
@@ -85,10 +101,12 @@ void check_depth_backward(const DepthAttentionBackwardArgs<T>& g, const char* wh
     check_depth(g.forward, what);
     ask((g.p == nullptr) == (g.ds == nullptr), what,
         "p and ds must both be given or both be null; pass the two arrays together");
-    ask(g.slot_sum == nullptr, what, "slot_sum has no kernel yet; use grad_slot, or p and ds");
+    ask(g.forward.ids == nullptr || g.grad_slot == nullptr, what,
+        "grad_slot overwrites every row's slots and ids choose some rows; use slot_sum");
     if (g.forward.used == 0) return;
     check_pointer(g.grad_o, what, "grad_o"), check_pointer(g.grad_q, what, "grad_q");
     if (g.grad_slot != nullptr) check_pointer(g.grad_slot, what, "grad_slot");
+    if (g.slot_sum != nullptr) check_pointer(g.slot_sum, what, "slot_sum");
 }
 template <class T>
 void check_slot_gradients(const DepthSlotGradientArgs<T>& g, const char* what) {

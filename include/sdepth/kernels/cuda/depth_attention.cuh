@@ -10,7 +10,8 @@
 //  4. Forward: o += P V, P transposed in registers.
 //  5. Backward: P = exp(S - joint lse), dP^T = V grad_o^T, dS = P (dP - D), D = o . grad_o.
 //  6. Backward: grad_q += dS K;  grad_v = P^T grad_o and grad_k = dS^T q, columns permuted so that a thread ends with
-//     16 bytes in a row of memory; or P and dS are stored for depth_slot_gradients.
+//     16 bytes in a row of memory; or they are added to sums, of which this warp alone has this row's and head's; or P
+//     and dS are stored for depth_slot_gradients.
 //
 // Masked slots may hold anything: their rows are overwritten by zeros in shared memory.
 #pragma once
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "sdepth/kernels/cuda/architecture.cuh"
 #include "sdepth/kernels/cuda/attention_checks.hpp"
@@ -43,7 +45,8 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
 
     int token, kv;
     for (int round = 0; stream.task(round, token, kv); ++round) {
-        const bool live = token % a.tokens.capacity < a.tokens.of(token / a.tokens.capacity);
+        const bool live = a.live(token);
+        const int row = a.row(token);
         const __nv_bfloat16* q_row = q_all + static_cast<std::int64_t>(token) * a.q_stride + kv * group * D;
         __nv_bfloat16* o_row = o_all + (static_cast<std::int64_t>(token) * a.heads + kv * group) * D;
         float* lse_row = lse_all + static_cast<std::int64_t>(token) * a.heads + kv * group;
@@ -72,7 +75,7 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
 
         for (int chunk = 0; chunk < stream.chunks(); ++chunk) {
             unsigned seen[2];
-            const unsigned char* tile = stream.get(token, live, chunk * Tile::chunk, seen);
+            const unsigned char* tile = stream.get(row, live, chunk * Tile::chunk, seen);
             // 2. S^T.
             float s[M][U][4] = {};
 #pragma unroll
@@ -113,9 +116,8 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
                     factor[u][e] = exp2_fast(m[u][e] - shift);
                     sum[u][e] = sum[u][e] * factor[u][e] + part, m[u][e] = top;
                 }
-                // 4. o.
 #pragma unroll
-            for (int u = 0; u < U; ++u) {
+            for (int u = 0; u < U; ++u) {  // 4. o.
                 const float even = __shfl_sync(~0u, factor[u][0], lane / 8),
                             odd = __shfl_sync(~0u, factor[u][1], lane / 8);
                 const float own = lane / 4 % 2 == 0 ? even : odd;
@@ -172,13 +174,21 @@ __global__ void __launch_bounds__(Tile::threads, 1)
         __trap();  // see require_hopper
 }
 
-/// Steps 1, 2, 5 and 6.
-template <class Tile>
+/// Where the backward leaves its results; see DepthAttentionBackwardArgs.
+struct depth_gradients {
+    __nv_bfloat16* grad_q;
+    bool stored;  // slots' gradients, to where grad_map says
+    __nv_bfloat16 *p, *ds;
+    float* slot_sum;
+};
+
+/// Steps 1, 2, 5 and 6. `adds`: whether there is a slot_sum; a test at run time costs the others 1 to 2 %
+/// (moda/depth_ms).
+template <class Tile, bool adds>
 __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map, const CUtensorMap& grad_map,
                                                     const depth_view& a, const __nv_bfloat16* q_all,
                                                     const __nv_bfloat16* o_all, const float* lse_all,
-                                                    const __nv_bfloat16* grad_o_all, __nv_bfloat16* grad_q_all,
-                                                    bool store_gradients, __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
+                                                    const __nv_bfloat16* grad_o_all, const depth_gradients& out) {
     constexpr int D = Tile::dim, U = Tile::tiles, M = Tile::chunk / 16;
     extern __shared__ __align__(1024) unsigned char raw[];
     depth_stream<Tile> stream(*reinterpret_cast<typename Tile::shared*>(raw), slot_map, a);
@@ -187,7 +197,8 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
 
     int token, kv;
     for (int round = 0; stream.task(round, token, kv); ++round) {
-        const bool live = token % a.tokens.capacity < a.tokens.of(token / a.tokens.capacity);
+        const bool live = a.live(token);
+        const int row = a.row(token);
         const std::int64_t at_q = static_cast<std::int64_t>(token) * a.q_stride + kv * group * D;
         const std::int64_t at_o = (static_cast<std::int64_t>(token) * a.heads + kv * group) * D;
         const int there = live ? group : 0;  // a dead token is one without heads
@@ -226,7 +237,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
 
         for (int chunk = 0; chunk < stream.chunks(); ++chunk) {
             unsigned seen[2];
-            unsigned char* const tile = stream.get(token, live, chunk * Tile::chunk, seen);
+            unsigned char* const tile = stream.get(row, live, chunk * Tile::chunk, seen);
 #pragma unroll 1
             for (int i = 0; i < M; ++i) {
                 // 2, 5. S^T, dP^T, P, dS for 16 slots.
@@ -242,12 +253,15 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                         multiply_16x8x16(dp[u], v, grad_o[u][2 * kk], grad_o[u][2 * kk + 1]);
                     }
                 }
+                const auto counts = [&](int r) {
+                    return ((i < 2 ? seen[0] : seen[1]) >> (i % 2 * 16 + 8 * r + lane / 4) & 1) != 0;
+                };
                 std::uint32_t p[U][2], ds[U][2], ds_rows[4] = {};
 #pragma unroll
                 for (int u = 0; u < U; ++u)
 #pragma unroll
                     for (int r = 0; r < 2; ++r) {
-                        const bool on = (i < 2 ? seen[0] : seen[1]) >> (i % 2 * 16 + 8 * r + lane / 4) & 1;
+                        const bool on = counts(r);
                         float w[2], g[2];
 #pragma unroll
                         for (int e = 0; e < 2; ++e) {
@@ -257,9 +271,8 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                         p[u][r] = pack_bf16(w[0], w[1]), ds[u][r] = pack_bf16(g[0], g[1]);
                         ds_rows[2 * r + u] = transpose_matrix(ds[u][r]);
                     }
-                    // 6. grad_q.
 #pragma unroll
-                for (int kk = 0; kk < D / 16; ++kk) {
+                for (int kk = 0; kk < D / 16; ++kk) {  // 6. grad_q.
                     std::uint32_t k[4];
                     load_matrices_transposed(k, stream.piece(tile, 0, i, kk));
                     multiply_16x8x16(dq[2 * kk], ds_rows, k[0], k[1]);
@@ -267,7 +280,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                 }
                 // 6. Slots' gradients.
                 const int slot = chunk * Tile::chunk + 16 * i + lane / 4;
-                if (store_gradients) {
+                if (adds || out.stored) {
                     __syncwarp();  // all have read these rows of keys and values; the gradients take their place
 #pragma unroll
                     for (int which = 0; which < 2; ++which)
@@ -284,6 +297,14 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                                 for (int j = 0; j < 8; ++j) multiply_16x8x8(sum[j], which == 0 ? ds[u] : p[u], b[j]);
                             }
                             const float scale = which == 0 ? a.scale : 1.f;
+                            if (adds)
+#pragma unroll
+                                for (int r = 0; r < 2; ++r)
+                                    if (counts(r))
+                                        add_slot_gradient(
+                                            out.slot_sum + (a.key(row, slot + 8 * r, kv) + which) * D + 64 * part, sum,
+                                            r, scale);
+                            if (adds && !out.stored) continue;
 #pragma unroll
                             for (int r = 0; r < 2; ++r)
 #pragma unroll
@@ -293,14 +314,14 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                                     for (int j = 0; j < 4; ++j)
                                         w[j] =
                                             pack_bf16(sum[2 * j][2 * r + e] * scale, sum[2 * j + 1][2 * r + e] * scale);
-                                    const int row = 16 * i + 8 * r + lane / 4, column = 2 * (lane % 4) + e;
+                                    const int at = 16 * i + 8 * r + lane / 4, column = 2 * (lane % 4) + e;
                                     *reinterpret_cast<uint4*>(tile +
-                                                              ((which * Tile::parts + part) * Tile::chunk + row) * 128 +
-                                                              (column ^ row % 8) * 16) = uint4{w[0], w[1], w[2], w[3]};
+                                                              ((which * Tile::parts + part) * Tile::chunk + at) * 128 +
+                                                              (column ^ at % 8) * 16) = uint4{w[0], w[1], w[2], w[3]};
                                 }
                         }
                 }
-                if (p_all != nullptr) {
+                if (out.p != nullptr) {
 #pragma unroll
                     for (int u = 0; u < U; ++u)
 #pragma unroll
@@ -312,12 +333,12 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
                                 const std::int64_t to =
                                     (static_cast<std::int64_t>(token) * a.slots + slot + 8 * r) * a.heads + kv * group +
                                     head;
-                                p_all[to] = __ushort_as_bfloat16(static_cast<unsigned short>(p[u][r] >> 16 * e));
-                                ds_all[to] = __ushort_as_bfloat16(static_cast<unsigned short>(ds[u][r] >> 16 * e));
+                                out.p[to] = __ushort_as_bfloat16(static_cast<unsigned short>(p[u][r] >> 16 * e));
+                                out.ds[to] = __ushort_as_bfloat16(static_cast<unsigned short>(ds[u][r] >> 16 * e));
                             }
                 }
             }
-            if (store_gradients) stream.store(grad_map, chunk, token, kv);
+            if (out.stored) stream.store(grad_map, chunk, token, kv);
             stream.release();
         }
 
@@ -326,7 +347,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
             if (8 * u + lane / 4 < there)
 #pragma unroll
                 for (int i = 0; i < D / 8; ++i) {
-                    auto* const to = reinterpret_cast<std::uint32_t*>(grad_q_all + at_q + (8 * u + lane / 4) * D +
+                    auto* const to = reinterpret_cast<std::uint32_t*>(out.grad_q + at_q + (8 * u + lane / 4) * D +
                                                                       8 * i + lane % 4 * 2);
                     const std::uint32_t was = *to;
                     const float2 x = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&was));
@@ -336,15 +357,13 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
     if (lane == 0) wait_stores_done<0>();
 }
 
-template <class Tile>
+template <class Tile, bool adds>
 __global__ void __launch_bounds__(Tile::threads, 1)
     depth_backward_kernel(const __grid_constant__ CUtensorMap slot_map, const __grid_constant__ CUtensorMap grad_map,
                           const depth_view a, const __nv_bfloat16* q_all, const __nv_bfloat16* o_all,
-                          const float* lse_all, const __nv_bfloat16* grad_o_all, __nv_bfloat16* grad_q_all,
-                          bool store_gradients, __nv_bfloat16* p_all, __nv_bfloat16* ds_all) {
+                          const float* lse_all, const __nv_bfloat16* grad_o_all, const depth_gradients out) {
     if constexpr (SDEPTH_HOPPER_CODE)
-        depth_backward_body<Tile>(slot_map, grad_map, a, q_all, o_all, lse_all, grad_o_all, grad_q_all, store_gradients,
-                                  p_all, ds_all);
+        depth_backward_body<Tile, adds>(slot_map, grad_map, a, q_all, o_all, lse_all, grad_o_all, out);
     else
         __trap();  // see require_hopper
 }
@@ -355,7 +374,7 @@ template <class Tile>
 CUtensorMap slot_map(const DepthAttentionArgs<__nv_bfloat16>& a, const __nv_bfloat16* slot_data) {
     const cuuint64_t row = 2 * Tile::dim * sizeof(__nv_bfloat16), slot = row * unsigned(a.kv_heads);
     const cuuint64_t sizes[5] = {64, cuuint64_t(a.used), 2 * Tile::parts, cuuint64_t(a.kv_heads),
-                                 cuuint64_t(a.batch) * unsigned(a.tokens.capacity)};
+                                 cuuint64_t(a.batch) * unsigned(a.ids != nullptr ? a.sequence : a.tokens.capacity)};
     const cuuint64_t strides[4] = {slot, 128, row, slot * unsigned(a.slots)};
     const cuuint32_t box[5] = {64, Tile::chunk, 2 * Tile::parts, 1, 1};
     return box_map<5>(slot_data, sizes, strides, box);
@@ -385,7 +404,9 @@ int depth_grid(Kernel* kernel, int tasks) {
 /// Merges the slots into o and lse on one stream; see DepthAttentionArgs. No slots, no work. Throws sdepth::error on
 /// sizes without a kernel: head sizes other than 64 and 128, groups of more than 16 heads; on pointers that are null or
 /// not aligned to 16 bytes, row strides that are too short or no multiple of 8, and a scale that is not positive.
-inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
+template <class Arch>
+void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, cudaStream_t stream) {
+    static_assert(std::is_same_v<Arch, hopper>, "sdepth: depth attention has kernels for Hopper alone; use cuda<>");
     detail::check_depth(a, "depth_attention_forward");
     if (a.used == 0) return;
     require_hopper("depth_attention_forward");
@@ -399,18 +420,22 @@ inline void depth_attention_forward(const DepthAttentionArgs<__nv_bfloat16>& a, 
 }
 
 /// The depth branch's gradients on one stream; see DepthAttentionBackwardArgs. Throws like depth_attention_forward.
-inline void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
+template <class Arch>
+void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& g, cudaStream_t stream) {
+    static_assert(std::is_same_v<Arch, hopper>, "sdepth: depth attention has kernels for Hopper alone; use cuda<>");
     const DepthAttentionArgs<__nv_bfloat16>& a = g.forward;
     detail::check_depth_backward(g, "depth_attention_backward");
     if (a.used == 0) return;
     require_hopper("depth_attention_backward");
     detail::with_depth_tile<true>(a.head_dim, a.heads / a.kv_heads, [&](auto tile) {
         using Tile = decltype(tile);
-        const int grid =
-            detail::depth_grid<Tile>(depth_backward_kernel<Tile>, a.batch * a.tokens.capacity * a.kv_heads);
-        depth_backward_kernel<Tile><<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
+        auto* const kernel =
+            g.slot_sum != nullptr ? depth_backward_kernel<Tile, true> : depth_backward_kernel<Tile, false>;
+        const int grid = detail::depth_grid<Tile>(kernel, a.batch * a.tokens.capacity * a.kv_heads);
+        kernel<<<grid, Tile::threads, sizeof(typename Tile::shared), stream>>>(
             detail::slot_map<Tile>(a, a.slot), detail::slot_map<Tile>(a, g.grad_slot != nullptr ? g.grad_slot : a.slot),
-            depth_view(a), a.q, a.o, a.lse, g.grad_o, g.grad_q, g.grad_slot != nullptr, g.p, g.ds);
+            depth_view(a), a.q, a.o, a.lse, g.grad_o,
+            depth_gradients{g.grad_q, g.grad_slot != nullptr, g.p, g.ds, g.slot_sum});
         check(cudaGetLastError(), "depth_attention_backward");
     });
 }

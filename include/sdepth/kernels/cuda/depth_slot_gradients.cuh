@@ -86,9 +86,8 @@ __global__ void __launch_bounds__(256)
                         for (int j = 0; j < 8; ++j) multiply_16x8x8(sums[which][j], a[which], b[j]);
                     }
                 }
-                // 2. Store.
 #pragma unroll
-            for (int which = 0; which < 2; ++which)
+            for (int which = 0; which < 2; ++which)  // 2. Store.
                 store_slot_gradient<D>(g.grad_slot, sums[which], which == 0 ? static_cast<float>(g.scale) : 1.f, token,
                                        from, g.end, g.slots, g.kv_heads, kv, which, part);
         }

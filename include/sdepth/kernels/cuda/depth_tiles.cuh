@@ -35,6 +35,8 @@ struct depth_tile {
 struct depth_view {
     int batch, heads, kv_heads, slots, used, q_stride;
     rows tokens;
+    const int* ids;
+    int sequence;
     const std::uint8_t* mask;
     float scale;
 
@@ -46,9 +48,21 @@ struct depth_view {
           used(a.used),
           q_stride(a.q_stride()),
           tokens(a.tokens),
+          ids(a.ids),
+          sequence(a.sequence),
           mask(a.mask),
           scale(static_cast<float>(a.scale)) {}
     __device__ int group() const { return heads / kv_heads; }
+    __device__ bool live(int token) const { return token % tokens.capacity < tokens.of(token / tokens.capacity); }
+    /// Row whose slots a token reads. Ids of dead tokens may be anything.
+    __device__ int row(int token) const {
+        if (ids == nullptr) return token;
+        return token / tokens.capacity * sequence + (live(token) ? ids[token] : 0);
+    }
+    /// Where keys of a slot lie, in units of head_dim; values follow.
+    __device__ std::int64_t key(int row, int slot, int kv) const {
+        return ((static_cast<std::int64_t>(row) * slots + slot) * kv_heads + kv) * 2;
+    }
 };
 
 /// Step 1: the stream of chunks of one warp.
@@ -77,9 +91,9 @@ class depth_stream {
     }
     __device__ int chunks() const { return chunks_; }
 
-    /// The next chunk, [K, V][dim / 64][chunk][64]. `seen`: which of its slots count, none for a dead
-    /// token; the others' rows become zero.
-    __device__ unsigned char* get(int token, bool live, int from, unsigned (&seen)[2]) {
+    /// The next chunk, [K, V][dim / 64][chunk][64], slots `from` and further of `row`. `seen`: which of them count,
+    /// none for a dead token; the others become zero.
+    __device__ unsigned char* get(int row, bool live, int from, unsigned (&seen)[2]) {
         const int s = taken_ % Tile::stages;
         sm_.full[warp()][s].wait(taken_ / Tile::stages & 1);
         unsigned char* const tile = sm_.slot[warp()][s];
@@ -88,8 +102,8 @@ class depth_stream {
         for (int half = 0; half < 2; ++half) {
             const int slot = from + 32 * half + lane();
             const bool there = 32 * half < Tile::chunk && slot < a_.used;
-            const bool on = there && live &&
-                            (a_.mask == nullptr || a_.mask[static_cast<std::int64_t>(token) * a_.slots + slot] != 0);
+            const bool on =
+                there && live && (a_.mask == nullptr || a_.mask[static_cast<std::int64_t>(row) * a_.slots + slot] != 0);
             seen[half] = __ballot_sync(~0u, on);
             masked |= __any_sync(~0u, there && !on);
         }
@@ -138,7 +152,7 @@ class depth_stream {
         if (lane() == 0) {
             mbarrier& full = sm_.full[warp()][s];
             full.arrive_expect(Tile::stage_bytes);
-            load_box_5d(sm_.slot[warp()][s], map_, full, 0, issued_ % chunks_ * Tile::chunk, 0, kv, token);
+            load_box_5d(sm_.slot[warp()][s], map_, full, 0, issued_ % chunks_ * Tile::chunk, 0, kv, a_.row(token));
         }
         ++issued_;
     }
@@ -178,6 +192,20 @@ __device__ inline void interleave(std::uint32_t (&b)[8], const uint4& even, cons
 #pragma unroll
     for (int i = 0; i < 4; ++i)
         b[2 * i] = __byte_perm(x[i], y[i], 0x5410), b[2 * i + 1] = __byte_perm(x[i], y[i], 0x7632);
+}
+
+/// Adds step 6's sums for one slot to its keys or values: this thread has dims 16 (l % 4) .. + 15 of a part of 64,
+/// which begins at `part`; half = 0 for slot l / 4 of sixteen, 1 for the one eight below.
+__device__ inline void add_slot_gradient(float* part, const float (&sum)[8][4], int half, float scale) {
+    auto* const to = reinterpret_cast<float4*>(part) + static_cast<int>(threadIdx.x) % 4 * 4;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int e = 2 * half + i / 2, j = i % 2 * 4;
+        float4 x = to[i];
+        x.x += sum[j][e] * scale, x.y += sum[j + 1][e] * scale;
+        x.z += sum[j + 2][e] * scale, x.w += sum[j + 3][e] * scale;
+        to[i] = x;
+    }
 }
 
 }  // namespace sdepth::inline v0::on_cuda

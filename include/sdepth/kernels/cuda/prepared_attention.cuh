@@ -149,9 +149,8 @@ __global__ void __launch_bounds__(128)
         }
     }
     if (!norm) return;
-        // 5.
 #pragma unroll
-    for (int e = 0; e < 2 * J; ++e)
+    for (int e = 0; e < 2 * J; ++e)  // 5.
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             for (int step = 4; step < 32; step *= 2) sums[e][i] += __shfl_xor_sync(~0u, sums[e][i], step);
@@ -183,12 +182,14 @@ constexpr std::size_t prepared_attention_backward_scratch(const AttentionArgs<__
 }
 
 /// attention_backward, then qk_prepare_backward of its queries: `queries.grad_y` is not written. The queries' rows are
-/// packed, their norm is one of each head or none. `scratch`: 256-byte aligned, any content.
+/// packed, their norm is one of each head or none; throws sdepth::error otherwise, and where attention_backward does.
+/// `scratch`: 256-byte aligned, any content.
 template <class Arch, class P>
 void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, const QkPrepareBackwardArgs<P>& queries,
                                  void* scratch, cudaStream_t stream, deferred_sums* later = nullptr) {
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     detail::check_backward(g, scratch, "attention_backward");
+    detail::check_prepared(a, queries, "attention_backward");
     detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
         using Tile = decltype(tile);
         const backward_scratch s = detail::attention_backward_sums<Arch, Tile>(g, scratch, stream);

@@ -94,6 +94,8 @@ void depth_attention_backward(workers& team, const DepthAttentionBackwardArgs<T>
     detail::check(a);
     if ((g.p == nullptr) != (g.ds == nullptr))
         throw error("depth attention: p and ds must both be given or both be null; pass the two arrays together");
+    if (a.ids != nullptr && g.grad_slot != nullptr)
+        throw error("depth attention: grad_slot overwrites every row's slots and ids choose some rows; use slot_sum");
     const int h = a.head_dim, group = a.heads / a.kv_heads;
     for_rows(team, {a.batch, {a.tokens.capacity, nullptr}}, [&](long long token) {
         const auto b = static_cast<int>(token / a.tokens.capacity);
