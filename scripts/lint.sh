@@ -32,6 +32,7 @@ forbid 'TODO|FIXME|XXX' 'finish it or leave it out' .
 forbid '^#if 0' 'dead code goes' .
 forbid '__CUDACC__|__NVCC__|__CUDA_ARCH__' 'only config.hpp may test for CUDA' include ':!include/sdepth/config.hpp'
 forbid '^[[:blank:]]*[A-Za-z_][][A-Za-z_.>()-]* = \{\.' 'nvcc 13.0 forgets members names in an assignment: name the type' include
+forbid '(^|[^A-Za-z_.])P\.[a-z]' 'clang 14 reads members of a template argument wrongly, or dies: read `policy`' include/sdepth/layers include/sdepth/passes
 forbid '(^|[^A-Za-z.])/(work|root|home)/' 'no paths of one machine' .
 forbid '(^|[^A-Za-z0-9-])[BDMX]-[0-9]{2}([^0-9]|$)' 'name a paper and its equation, not a number of our lists' .
 forbid '[[:blank:]]+$' 'trailing blanks' . ':!*.md'

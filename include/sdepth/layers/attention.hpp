@@ -35,14 +35,14 @@ struct Attention {
         rows.add(matrix("self_attn.k_proj.weight", role::key, keys, d.width));
         rows.add(matrix("self_attn.v_proj.weight", role::value, keys, d.width));
         rows.add(matrix("self_attn.o_proj.weight", role::output, d.width, queries));
-        if (P.biases) {
+        if (policy.biases) {
             rows.add(vector("self_attn.q_proj.bias", role::bias, queries, {init_kind::zeros, 0}));
             rows.add(vector("self_attn.k_proj.bias", role::bias, keys, {init_kind::zeros, 0}));
             rows.add(vector("self_attn.v_proj.bias", role::bias, keys, {init_kind::zeros, 0}));
             rows.add(vector("self_attn.o_proj.bias", role::bias, d.width, {init_kind::zeros, 0}));
         }
-        if (P.norm != qk_norm::none) {
-            const bool per_head = P.norm == qk_norm::per_head;
+        if (policy.norm != qk_norm::none) {
+            const bool per_head = policy.norm == qk_norm::per_head;
             rows.add(
                 vector("self_attn.q_norm.weight", role::norm, per_head ? d.head_dim : queries, {init_kind::ones, 1}));
             rows.add(vector("self_attn.k_norm.weight", role::norm, per_head ? d.head_dim : keys, {init_kind::ones, 1}));
@@ -51,7 +51,7 @@ struct Attention {
     }
 
     static constexpr mixing_work mixing(const Dims& d) {
-        return {.per_pair = 2 * d.heads * d.head_dim, .window = P.window};
+        return {.per_pair = 2 * d.heads * d.head_dim, .window = policy.window};
     }
 
     static constexpr state_size state(const Dims& d) { return {.kv_row = 2 * d.kv() * d.head_dim}; }
@@ -63,28 +63,29 @@ struct Attention {
             require_size(d.heads, size_name::heads), require_size(d.head_dim, size_name::head_dim),
             require_size(d.kv(), size_name::kv_heads),
             require(detail::divides(d.kv(), d.heads), rule::kv_heads_divide_heads, d.heads, d.kv()),
-            require(!P.rotary || d.head_dim % 2 == 0, rule::rotary_head_dim_is_even, d.head_dim),
-            require(P.window >= 0, rule::window_not_negative, P.window),
-            detail::require_bound(P.window, size_name::window),
-            P.rotary ? detail::require_positive(policy_name::rotary_base, P.rotary_base) : verdict{},
-            detail::require_choice(policy_name::norm, P.norm, qk_norm::full_width),
-            P.norm != qk_norm::none ? detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon) : verdict{});
+            require(!policy.rotary || d.head_dim % 2 == 0, rule::rotary_head_dim_is_even, d.head_dim),
+            require(policy.window >= 0, rule::window_not_negative, policy.window),
+            detail::require_bound(policy.window, size_name::window),
+            policy.rotary ? detail::require_positive(policy_name::rotary_base, policy.rotary_base) : verdict{},
+            detail::require_choice(policy_name::norm, policy.norm, qk_norm::full_width),
+            policy.norm != qk_norm::none ? detail::require_positive(policy_name::norm_epsilon, policy.norm_epsilon)
+                                         : verdict{});
     }
 
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("mask", "causal");
-        sink.function("window, 0 = all", P.window);
+        sink.function("window, 0 = all", policy.window);
         sink.function("query heads", d.heads);
         sink.function("key and value heads", d.kv());
         sink.function("head width", d.head_dim);
         sink.function("score", "q . k / sqrt(head width)");
-        sink.function("query and key norm", name_of(P.norm));
-        if (P.norm != qk_norm::none) sink.function("query and key norm epsilon", P.norm_epsilon);
-        sink.function("rotary phases", P.rotary);
-        if (P.rotary) sink.function("rotary base", P.rotary_base);
+        sink.function("query and key norm", name_of(policy.norm));
+        if (policy.norm != qk_norm::none) sink.function("query and key norm epsilon", policy.norm_epsilon);
+        sink.function("rotary phases", policy.rotary);
+        if (policy.rotary) sink.function("rotary base", policy.rotary_base);
         sink.function("positions", "original");
-        sink.function("attention biases", P.biases);
+        sink.function("attention biases", policy.biases);
     }
 };
 

@@ -53,7 +53,7 @@ struct Block : layer_base {
     static constexpr std::string_view name = "block";
 
     static constexpr tensor_rows tensors(const Dims& d) {
-        constexpr bool pre = P.norm == norm_place::pre;
+        constexpr bool pre = policy.norm == norm_place::pre;
         tensor_rows rows;
         if (has_mixer) {
             rows.add(vector(pre ? "input_layernorm.weight" : "post_attention_layernorm.weight", role::norm, d.width,
@@ -73,8 +73,8 @@ struct Block : layer_base {
         constexpr part_fault fault = detail::fault_of_parts<Mixer, Ffn>();
         return detail::first_broken(
             detail::require(fault == part_fault::none, rule::parts_fit, static_cast<long long>(fault)), Mixer::check(d),
-            Ffn::check(d), detail::require_choice(policy_name::norm, P.norm, norm_place::post),
-            detail::require_positive(policy_name::norm_epsilon, P.norm_epsilon));
+            Ffn::check(d), detail::require_choice(policy_name::norm, policy.norm, norm_place::post),
+            detail::require_positive(policy_name::norm_epsilon, policy.norm_epsilon));
     }
 
     template <class Sink>
@@ -83,8 +83,8 @@ struct Block : layer_base {
         Mixer::describe(sink, d);
         sink.function("ffn", Ffn::name);
         Ffn::describe(sink, d);
-        sink.function("norm", name_of(P.norm));
-        sink.function("norm epsilon", P.norm_epsilon);
+        sink.function("norm", name_of(policy.norm));
+        sink.function("norm epsilon", policy.norm_epsilon);
     }
 
     /// A slip: `moe<4, 2>(dense)`.

@@ -17,21 +17,23 @@ struct Experts {
     static constexpr long long experts = E;
     static constexpr long long chosen = K;
     static constexpr std::string_view name = "experts";
-    static constexpr bool causal = P.choice == expert_choice::by_token;
+    static constexpr bool causal = policy.choice == expert_choice::by_token;
 
-    static constexpr long long shared_width(const Dims& d) { return P.shared_ffn == 0 ? d.expert_ffn : P.shared_ffn; }
+    static constexpr long long shared_width(const Dims& d) {
+        return policy.shared_ffn == 0 ? d.expert_ffn : policy.shared_ffn;
+    }
 
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows;
         tensor_row router = matrix("mlp.router.weight", role::expert_router, E, d.width);
         router.group = update_group::adamw;
         rows.add(router);
-        if (P.noisy) {
+        if (policy.noisy) {
             router.name = "mlp.router_noise.weight";
             router.start = {init_kind::zeros, 0};
             rows.add(router);
         }
-        if (P.steering) {
+        if (policy.steering) {
             tensor_row bias = vector("mlp.router.bias", role::expert_bias, E, {init_kind::zeros, 0});
             bias.trained = false;
             rows.add(bias);
@@ -40,8 +42,8 @@ struct Experts {
         add_experts(
             rows, E, share, sharding::by_expert, d.width, d.expert_ffn,
             {"mlp.experts.{e}.gate_proj.weight", "mlp.experts.{e}.up_proj.weight", "mlp.experts.{e}.down_proj.weight"});
-        if (P.shared > 0) {
-            add_experts(rows, P.shared, 1, sharding::replicated, d.width, shared_width(d),
+        if (policy.shared > 0) {
+            add_experts(rows, policy.shared, 1, sharding::replicated, d.width, shared_width(d),
                         {"mlp.shared_experts.{e}.gate_proj.weight", "mlp.shared_experts.{e}.up_proj.weight",
                          "mlp.shared_experts.{e}.down_proj.weight"});
         }
@@ -51,18 +53,18 @@ struct Experts {
         using detail::require;
         using detail::require_not_negative;
         using detail::require_size;
-        return detail::first_broken(require(1 <= K && K <= E, rule::experts_within_range, K, E),
-                                    detail::require_bound(E, size_name::experts),
-                                    require(K != 1 || !constant_alone, rule::top_one_not_renormalised, E),
-                                    require_size(d.expert_ffn, size_name::expert_ffn),
-                                    require_not_negative(policy_name::shared, static_cast<double>(P.shared)),
-                                    detail::require_bound(P.shared, size_name::shared_experts),
-                                    require_size(shared_width(d), size_name::shared_ffn),
-                                    detail::require_up_to(largest_capacity, policy_name::capacity, P.capacity),
-                                    detail::require_positive(policy_name::weight_scale, P.weight_scale),
-                                    require_not_negative(policy_name::steering_step, P.steering_step),
-                                    require_not_negative(policy_name::loss_weight, P.loss_weight),
-                                    require_not_negative(policy_name::z_loss_weight, P.z_loss_weight), check_choices());
+        return detail::first_broken(
+            require(1 <= K && K <= E, rule::experts_within_range, K, E), detail::require_bound(E, size_name::experts),
+            require(K != 1 || !constant_alone, rule::top_one_not_renormalised, E),
+            require_size(d.expert_ffn, size_name::expert_ffn),
+            require_not_negative(policy_name::shared, static_cast<double>(policy.shared)),
+            detail::require_bound(policy.shared, size_name::shared_experts),
+            require_size(shared_width(d), size_name::shared_ffn),
+            detail::require_up_to(largest_capacity, policy_name::capacity, policy.capacity),
+            detail::require_positive(policy_name::weight_scale, policy.weight_scale),
+            require_not_negative(policy_name::steering_step, policy.steering_step),
+            require_not_negative(policy_name::loss_weight, policy.loss_weight),
+            require_not_negative(policy_name::z_loss_weight, policy.z_loss_weight), check_choices());
     }
 
     template <class Sink>
@@ -70,32 +72,32 @@ struct Experts {
         sink.function("experts", E);
         sink.function("experts per token", K);
         sink.function("expert width", d.expert_ffn);
-        sink.function("shared experts, ungated", P.shared);
-        if (P.shared > 0) sink.function("shared expert width", shared_width(d));
-        sink.function("choice", name_of(P.choice));
-        sink.function("score", name_of(P.score));
-        if (P.score == expert_score::softmax) sink.function("score order", name_of(P.order));
+        sink.function("shared experts, ungated", policy.shared);
+        if (policy.shared > 0) sink.function("shared expert width", shared_width(d));
+        sink.function("choice", name_of(policy.choice));
+        sink.function("score", name_of(policy.score));
+        if (policy.score == expert_score::softmax) sink.function("score order", name_of(policy.order));
         sink.function("ties", "lower expert");
-        sink.function("renormalised", P.renormalise);
-        sink.function("routed weight scale", P.weight_scale);
+        sink.function("renormalised", policy.renormalise);
+        sink.function("routed weight scale", policy.weight_scale);
         sink.function("combine", "sum in order of choice, input order kept");
-        sink.function("steering bias", P.steering);
-        sink.function("noisy logits in training", P.noisy);
-        if (P.choice == expert_choice::by_expert) {
-            sink.function("capacity factor", P.capacity);
+        sink.function("steering bias", policy.steering);
+        sink.function("noisy logits in training", policy.noisy);
+        if (policy.choice == expert_choice::by_expert) {
+            sink.function("capacity factor", policy.capacity);
         } else {
-            sink.record("capacity factor in training, 0 = dropless", P.capacity);
+            sink.record("capacity factor in training, 0 = dropless", policy.capacity);
         }
-        sink.record("overflow in training", name_of(P.excess));
+        sink.record("overflow in training", name_of(policy.excess));
         sink.record("routing group", "the rows of one micro-batch");
         sink.record("router precision", "f32");
-        sink.record("steering rule", P.steering ? "bias += step x sign(mean load - load) once a step" : "none");
-        sink.record("steering step", P.steering_step);
-        sink.record("balance loss", name_of(P.loss));
-        sink.record("balance loss equation", equation_of(P.loss));
-        sink.record("balance loss weight", P.loss_weight);
+        sink.record("steering rule", policy.steering ? "bias += step x sign(mean load - load) once a step" : "none");
+        sink.record("steering step", policy.steering_step);
+        sink.record("balance loss", name_of(policy.loss));
+        sink.record("balance loss equation", equation_of(policy.loss));
+        sink.record("balance loss weight", policy.loss_weight);
         sink.record("z-loss equation", "weight x mean over rows of logsumexp(logits)^2");
-        sink.record("z-loss weight", P.z_loss_weight);
+        sink.record("z-loss weight", policy.z_loss_weight);
     }
 
   private:
@@ -104,15 +106,15 @@ struct Experts {
 
     static constexpr verdict check_choices() {
         using detail::require_choice;
-        return detail::first_broken(require_choice(policy_name::score, P.score, expert_score::sigmoid),
-                                    require_choice(policy_name::order, P.order, score_order::score_then_choose),
-                                    require_choice(policy_name::choice, P.choice, expert_choice::balanced),
-                                    require_choice(policy_name::loss, P.loss, balance::importance_load),
-                                    require_choice(policy_name::excess, P.excess, overflow::defer));
+        return detail::first_broken(require_choice(policy_name::score, policy.score, expert_score::sigmoid),
+                                    require_choice(policy_name::order, policy.order, score_order::score_then_choose),
+                                    require_choice(policy_name::choice, policy.choice, expert_choice::balanced),
+                                    require_choice(policy_name::loss, policy.loss, balance::importance_load),
+                                    require_choice(policy_name::excess, policy.excess, overflow::defer));
     }
     // The weight of a single choice is 1 whatever its logit, so the router would learn nothing.
     static constexpr bool constant_alone =
-        P.renormalise || (P.score == expert_score::softmax && P.order == score_order::choose_then_score);
+        policy.renormalise || (policy.score == expert_score::softmax && policy.order == score_order::choose_then_score);
 
     struct expert_names {
         std::string_view gate, up, down;

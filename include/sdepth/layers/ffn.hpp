@@ -40,7 +40,7 @@ struct SwiGLU {
         rows.add(matrix("mlp.gate_proj.weight", role::gate, d.ffn, d.width));
         rows.add(matrix("mlp.up_proj.weight", role::up, d.ffn, d.width));
         rows.add(matrix("mlp.down_proj.weight", role::down, d.width, d.ffn));
-        if (P.biases) {
+        if (policy.biases) {
             rows.add(vector("mlp.gate_proj.bias", role::bias, d.ffn, {init_kind::zeros, 0}));
             rows.add(vector("mlp.up_proj.bias", role::bias, d.ffn, {init_kind::zeros, 0}));
             rows.add(vector("mlp.down_proj.bias", role::bias, d.width, {init_kind::zeros, 0}));
@@ -52,7 +52,7 @@ struct SwiGLU {
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("activation", "silu gate");
         sink.function("ffn width", d.ffn);
-        sink.function("ffn biases", P.biases);
+        sink.function("ffn biases", policy.biases);
     }
 };
 
@@ -67,7 +67,7 @@ struct MLP {
         tensor_rows rows;
         rows.add(matrix("mlp.up_proj.weight", role::up, d.ffn, d.width));
         rows.add(matrix("mlp.down_proj.weight", role::down, d.width, d.ffn));
-        if (P.biases) {
+        if (policy.biases) {
             rows.add(vector("mlp.up_proj.bias", role::bias, d.ffn, {init_kind::zeros, 0}));
             rows.add(vector("mlp.down_proj.bias", role::bias, d.width, {init_kind::zeros, 0}));
         }
@@ -81,7 +81,7 @@ struct MLP {
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("activation", name_of(A));
         sink.function("ffn width", d.ffn);
-        sink.function("ffn biases", P.biases);
+        sink.function("ffn biases", policy.biases);
     }
 };
 

@@ -30,9 +30,11 @@ struct LinearAttention {
     static constexpr std::string_view name = "linear attention";
     static constexpr bool causal = true;
 
-    static constexpr long long heads(const Dims& d) { return P.heads == 0 ? d.heads : P.heads; }
-    static constexpr long long key_dim(const Dims& d) { return P.key_dim == 0 ? d.head_dim : P.key_dim; }
-    static constexpr long long value_dim(const Dims& d) { return P.value_dim == 0 ? d.head_dim : P.value_dim; }
+    static constexpr long long heads(const Dims& d) { return policy.heads == 0 ? d.heads : policy.heads; }
+    static constexpr long long key_dim(const Dims& d) { return policy.key_dim == 0 ? d.head_dim : policy.key_dim; }
+    static constexpr long long value_dim(const Dims& d) {
+        return policy.value_dim == 0 ? d.head_dim : policy.value_dim;
+    }
 
     static constexpr tensor_rows tensors(const Dims& d) {
         const long long keys = heads(d) * key_dim(d);
@@ -41,7 +43,7 @@ struct LinearAttention {
         rows.add(matrix("mixer.q_proj.weight", role::query, keys, d.width));
         rows.add(matrix("mixer.k_proj.weight", role::key, keys, d.width));
         rows.add(matrix("mixer.v_proj.weight", role::value, values, d.width));
-        if (P.gated) {
+        if (policy.gated) {
             rows.add(matrix("mixer.g_proj.weight", role::input, heads(d), d.width));
             rows.add(vector("mixer.g_proj.bias", role::bias, heads(d), {init_kind::zeros, 0}));
         }
@@ -59,8 +61,8 @@ struct LinearAttention {
         return detail::first_broken(require_size(heads(d), size_name::heads),
                                     require_size(key_dim(d), size_name::key_dim),
                                     require_size(value_dim(d), size_name::value_dim),
-                                    detail::require_choice(policy_name::map, P.map, feature_map::exponential),
-                                    detail::require_positive(policy_name::epsilon, P.epsilon));
+                                    detail::require_choice(policy_name::map, policy.map, feature_map::exponential),
+                                    detail::require_positive(policy_name::epsilon, policy.epsilon));
     }
 
     template <class Sink>
@@ -68,9 +70,9 @@ struct LinearAttention {
         sink.function("heads", heads(d));
         sink.function("key width", key_dim(d));
         sink.function("value width", value_dim(d));
-        sink.function("feature map", name_of(P.map));
-        sink.function("forget gate", P.gated);
-        sink.function("denominator epsilon", P.epsilon);
+        sink.function("feature map", name_of(policy.map));
+        sink.function("forget gate", policy.gated);
+        sink.function("denominator epsilon", policy.epsilon);
         sink.function("convolution", "none");
         detail::describe_reset(sink);
     }

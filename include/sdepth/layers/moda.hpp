@@ -62,17 +62,17 @@ struct DepthAttention {
     static constexpr moda_policy policy = P;
     static constexpr std::string_view name = "depth attention";
     static constexpr bool causal = true;
-    static constexpr bool writes_ffn_slot = P.ffn;
-    static constexpr int attention_slots = P.attention == attention_slot::none ? 0 : 1;
+    static constexpr bool writes_ffn_slot = policy.ffn;
+    static constexpr int attention_slots = policy.attention == attention_slot::none ? 0 : 1;
 
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows = attention::tensors(d);
-        if (P.attention == attention_slot::projected) {
+        if (policy.attention == attention_slot::projected) {
             add_projection(rows, d,
                            {"depth.attention_k_proj.weight", "depth.attention_v_proj.weight",
                             "depth.attention_k_proj.bias", "depth.attention_v_proj.bias"});
         }
-        if (P.ffn) {
+        if (policy.ffn) {
             add_projection(rows, d,
                            {"depth.ffn_k_proj.weight", "depth.ffn_v_proj.weight", "depth.ffn_k_proj.bias",
                             "depth.ffn_v_proj.bias"});
@@ -81,34 +81,34 @@ struct DepthAttention {
     }
     static constexpr mixing_work mixing(const Dims& d) {
         mixing_work work = attention::mixing(d);
-        if (P.reads) work.per_slot = 2 * d.heads * d.head_dim;
-        work.slots_read_at_most = P.slots;
+        if (policy.reads) work.per_slot = 2 * d.heads * d.head_dim;
+        work.slots_read_at_most = policy.slots;
         return work;
     }
     static constexpr state_size state(const Dims& d) {
         state_size size = attention::state(d);
-        size.slots_written = attention_slots + (P.ffn ? 1 : 0);
+        size.slots_written = attention_slots + (policy.ffn ? 1 : 0);
         size.slot = 2 * d.kv() * d.head_dim;
         return size;
     }
     static constexpr verdict check(const Dims& d) {
         return detail::first_broken(
-            attention::check(d), detail::require(P.slots >= 0, rule::window_not_negative, P.slots),
-            detail::require_bound(P.slots, size_name::slots),
-            detail::require_choice(policy_name::attention, P.attention, attention_slot::projected),
-            detail::require_choice(policy_name::choice, P.choice, slot_choice::mixed));
+            attention::check(d), detail::require(policy.slots >= 0, rule::window_not_negative, policy.slots),
+            detail::require_bound(policy.slots, size_name::slots),
+            detail::require_choice(policy_name::attention, policy.attention, attention_slot::projected),
+            detail::require_choice(policy_name::choice, policy.choice, slot_choice::mixed));
     }
 
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {
         attention::describe(sink, d);
-        sink.function("reads depth slots", P.reads);
-        sink.function("attention slot", name_of(P.attention));
-        sink.function("ffn-input slot", P.ffn);
-        if (P.reads) {
-            sink.function("slots at most, 0 = all", P.slots);
-            if (P.slots > 0) sink.function("slot choice", name_of(P.choice));
-            sink.function("joint softmax", P.joint);
+        sink.function("reads depth slots", policy.reads);
+        sink.function("attention slot", name_of(policy.attention));
+        sink.function("ffn-input slot", policy.ffn);
+        if (policy.reads) {
+            sink.function("slots at most, 0 = all", policy.slots);
+            if (policy.slots > 0) sink.function("slot choice", name_of(policy.choice));
+            sink.function("joint softmax", policy.joint);
         }
         sink.function("depth keys", "norm and phase as attention keys");
         sink.function("slots there are", "of earlier layers that executed the position, in order of execution");

@@ -26,22 +26,22 @@ struct S4 {
 
     static constexpr tensor_rows tensors(const Dims& d) {
         tensor_rows rows;
-        rows.add(detail::transition("mixer.A_log", d.width, P.state, {init_kind::log_counting, 0}));
-        rows.add(detail::transition("mixer.B", d.width, P.state, {init_kind::ones, 1}));
-        rows.add(detail::transition("mixer.C", d.width, P.state, {init_kind::normal, 1}));
+        rows.add(detail::transition("mixer.A_log", d.width, policy.state, {init_kind::log_counting, 0}));
+        rows.add(detail::transition("mixer.B", d.width, policy.state, {init_kind::ones, 1}));
+        rows.add(detail::transition("mixer.C", d.width, policy.state, {init_kind::normal, 1}));
         rows.add(vector("mixer.D", role::recurrence, d.width, {init_kind::ones, 1}));
         rows.add(vector("mixer.log_step", role::recurrence, d.width, {init_kind::log_step, 1e-3}));
         rows.add(matrix("mixer.out_proj.weight", role::output, d.width, d.width));
         return rows;
     }
-    static constexpr mixing_work mixing(const Dims& d) { return {.per_row = 2 * d.width * P.state}; }
-    static constexpr state_size state(const Dims& d) { return {.recurrent = d.width * P.state}; }
-    static constexpr verdict check(const Dims&) { return detail::require_size(P.state, size_name::state); }
+    static constexpr mixing_work mixing(const Dims& d) { return {.per_row = 2 * d.width * policy.state}; }
+    static constexpr state_size state(const Dims& d) { return {.recurrent = d.width * policy.state}; }
+    static constexpr verdict check(const Dims&) { return detail::require_size(policy.state, size_name::state); }
 
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("channels", d.width);
-        sink.function("states per channel", P.state);
+        sink.function("states per channel", policy.state);
         sink.function("discretisation", "zero-order hold");
         sink.function("gate", "none, GELU on the output");
         sink.function("convolution", "none");

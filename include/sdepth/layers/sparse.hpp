@@ -76,8 +76,8 @@ struct Sparse : detail::sparse_base {
     static constexpr bool has_mixer = detail::says_mixer<L>;
     static constexpr bool has_ffn = detail::says_ffn<L>;
     static constexpr bool causal = detail::says_causal<L>;  // evaluation routes by threshold, token by token
-    static constexpr bool waits_for_anchor = P.bias && P.clear_every == 0;
-    static constexpr bool chooses_by_document = P.scope == selection_scope::document;
+    static constexpr bool waits_for_anchor = policy.bias && policy.clear_every == 0;
+    static constexpr bool chooses_by_document = policy.scope == selection_scope::document;
 
     static constexpr long long inner_sparsity = [] {
         if constexpr (detail::skips_rows<L>) {
@@ -91,9 +91,9 @@ struct Sparse : detail::sparse_base {
         tensor_rows rows;
         rows.add(vector("router.weight", role::router, d.width, {init_kind::normal, 0.02}));
         rows.begin()->scope = row_scope::all;
-        rows.begin()->rate = P.router_rate;
-        if (P.scale) rows.add(vector("router.scale", role::scale, 1, {init_kind::constant, P.scale_start}));
-        if (P.cut == threshold::tracked) {
+        rows.begin()->rate = policy.router_rate;
+        if (policy.scale) rows.add(vector("router.scale", role::scale, 1, {init_kind::constant, policy.scale_start}));
+        if (policy.cut == threshold::tracked) {
             tensor_row cut = vector("router.cut", role::cut, 1, {init_kind::zeros, 0});
             cut.trained = false;
             rows.add(cut);
@@ -101,7 +101,7 @@ struct Sparse : detail::sparse_base {
         tensor_rows own = L::tensors(d);
         for (tensor_row& row : own) {
             const bool key = row.use == role::key || row.use == role::value;
-            if (P.keys == key_scope::full && key) {
+            if (policy.keys == key_scope::full && key) {
                 row.scope = row_scope::all;
             } else if (K >= 1) {
                 row.active = row.active * ratio(1, K);
@@ -112,7 +112,7 @@ struct Sparse : detail::sparse_base {
     }
     static constexpr mixing_work mixing(const Dims& d) {
         mixing_work work = L::mixing(d);
-        work.full_keys = P.keys == key_scope::full;
+        work.full_keys = policy.keys == key_scope::full;
         return work;
     }
     static constexpr state_size state(const Dims& d) { return L::state(d); }
@@ -123,35 +123,35 @@ struct Sparse : detail::sparse_base {
             require(K >= 1, rule::sparsity_at_least_one, K), detail::require_bound(K, size_name::sparsity),
             require(inner_sparsity == 0, rule::sparse_in_sparse, K, inner_sparsity), check_policy(), inner_layer);
         if (!own.ok()) return own;  // the state below is of good sizes only
-        return require(P.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K);
+        return require(policy.keys == key_scope::selected || L::state(d).kv_row > 0, rule::full_kv_needs_attention, K);
     }
 
     template <class Sink>
     static constexpr void describe(Sink& sink, const Dims& d) {
         sink.function("sparsity K", K);
         sink.function("router logit", "s = w . x");
-        sink.function("token-choice bias", P.bias);
-        if (P.bias) {
-            sink.function("tau", P.tau);
-            sink.function("bias increment", P.increment);
-            sink.function("bias cleared every n sparse layers, 0 = at anchors", P.clear_every);
+        sink.function("token-choice bias", policy.bias);
+        if (policy.bias) {
+            sink.function("tau", policy.tau);
+            sink.function("bias increment", policy.increment);
+            sink.function("bias cleared every n sparse layers, 0 = at anchors", policy.clear_every);
         }
         sink.function("chosen in training", "the ceil(L/K) largest s - tau b, ties to the lower position, order kept");
-        sink.function("choice among", name_of(P.scope));
-        sink.function("cut c in evaluation", name_of(P.cut));
+        sink.function("choice among", name_of(policy.scope));
+        sink.function("cut c in evaluation", name_of(policy.cut));
         sink.function("chosen in evaluation", "s - tau b - c >= 0");
-        sink.function("gated part", name_of(P.gate));
-        if (P.gate != gate_form::none) sink.function("gate logit", name_of(P.gate_logit));
-        sink.function("learned scale", P.scale);
-        sink.function("keys and values from", name_of(P.keys));
-        sink.record("scale start", P.scale_start);
+        sink.function("gated part", name_of(policy.gate));
+        if (policy.gate != gate_form::none) sink.function("gate logit", name_of(policy.gate_logit));
+        sink.function("learned scale", policy.scale);
+        sink.function("keys and values from", name_of(policy.keys));
+        sink.record("scale start", policy.scale_start);
         sink.record("routing loss", "weight x mean over sparse layers and real tokens of BCE(sigmoid(logit), chosen)");
-        sink.record("routing loss weight", P.loss_weight);
-        sink.record("routing loss logit", name_of(P.loss_logit));
-        sink.record("routing loss gradient", P.detach ? "router only" : "router and its input");
+        sink.record("routing loss weight", policy.loss_weight);
+        sink.record("routing loss logit", name_of(policy.loss_logit));
+        sink.record("routing loss gradient", policy.detach ? "router only" : "router and its input");
         sink.record("cut rule", "c += rate (m - c) once a step, m = mean midpoint of last chosen and first unchosen");
-        sink.record("cut rate", P.cut_rate);
-        sink.record("router rate", P.router_rate);
+        sink.record("cut rate", policy.cut_rate);
+        sink.record("router rate", policy.router_rate);
         sink.function("inner layer", L::name);
         L::describe(sink, d);
     }
@@ -175,22 +175,23 @@ struct Sparse : detail::sparse_base {
     static constexpr verdict check_policy() {
         using detail::require_not_negative;
         return detail::first_broken(
-            require_not_negative(policy_name::tau, P.tau), require_not_negative(policy_name::increment, P.increment),
-            detail::require_up_to(1 << 30, policy_name::clear_every, static_cast<double>(P.clear_every)),
+            require_not_negative(policy_name::tau, policy.tau),
+            require_not_negative(policy_name::increment, policy.increment),
+            detail::require_up_to(1 << 30, policy_name::clear_every, static_cast<double>(policy.clear_every)),
             detail::require_between(-detail::largest_policy, detail::largest_policy, policy_name::scale_start,
-                                    P.scale_start),
-            require_not_negative(policy_name::loss_weight, P.loss_weight),
-            detail::require_up_to(1, policy_name::cut_rate, P.cut_rate),
-            detail::require_up_to(1, policy_name::router_rate, P.router_rate), check_choices());
+                                    policy.scale_start),
+            require_not_negative(policy_name::loss_weight, policy.loss_weight),
+            detail::require_up_to(1, policy_name::cut_rate, policy.cut_rate),
+            detail::require_up_to(1, policy_name::router_rate, policy.router_rate), check_choices());
     }
     static constexpr verdict check_choices() {
         using detail::require_choice;
-        return detail::first_broken(require_choice(policy_name::gate, P.gate, gate_form::none),
-                                    require_choice(policy_name::cut, P.cut, threshold::half),
-                                    require_choice(policy_name::gate_logit, P.gate_logit, routing_logit::raw),
-                                    require_choice(policy_name::loss_logit, P.loss_logit, routing_logit::raw),
-                                    require_choice(policy_name::scope, P.scope, selection_scope::document),
-                                    require_choice(policy_name::keys, P.keys, key_scope::full));
+        return detail::first_broken(require_choice(policy_name::gate, policy.gate, gate_form::none),
+                                    require_choice(policy_name::cut, policy.cut, threshold::half),
+                                    require_choice(policy_name::gate_logit, policy.gate_logit, routing_logit::raw),
+                                    require_choice(policy_name::loss_logit, policy.loss_logit, routing_logit::raw),
+                                    require_choice(policy_name::scope, policy.scope, selection_scope::document),
+                                    require_choice(policy_name::keys, policy.keys, key_scope::full));
     }
 };
 

@@ -29,7 +29,8 @@ struct mixer_pass;
 
 template <attention_policy P>
 struct mixer_pass<Attention<P>> {
-    static constexpr bool has_norm = P.norm != qk_norm::none;
+    static constexpr attention_policy policy = P;
+    static constexpr bool has_norm = policy.norm != qk_norm::none;
     static constexpr std::array<std::string_view, 4> written_matrices{
         "self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.o_proj.weight"};
 
@@ -102,8 +103,8 @@ struct mixer_pass<Attention<P>> {
                          const scratch<B>& g, const typename B::precision::activation* grad_a,
                          typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
         output_backward(backend, d, w, in, s.o, g, grad_a);
-        constexpr bool together =
-            gives_prepared_gradients<B> && (P.norm == qk_norm::per_head || (P.norm == qk_norm::none && P.rotary));
+        constexpr bool together = gives_prepared_gradients<B> &&
+                                  (policy.norm == qk_norm::per_head || (policy.norm == qk_norm::none && policy.rotary));
         if constexpr (together)
             backend.prepared_attention_backward(core_gradients<B>(d, in, s, g), query_gradients(d, w, in, s, g));
         else
@@ -126,7 +127,7 @@ struct mixer_pass<Attention<P>> {
                                      View::at("self_attn.k_proj.bias"), d.kv(), k_out));
         backend.linear(projection<T>(d, in.key_rows, in.key_x, w, View::at("self_attn.v_proj.weight"),
                                      View::at("self_attn.v_proj.bias"), d.kv(), s.v));
-        if (has_norm || P.rotary) {
+        if (has_norm || policy.rotary) {
             backend.qk_prepare(queries<T>(d, in, w, s));
             backend.qk_prepare(keys<T>(d, in, w, s));
         }
@@ -160,7 +161,7 @@ struct mixer_pass<Attention<P>> {
                                const scratch<B>& g, typename B::precision::activation* grad_x,
                                typename B::precision::activation* grad_key_x) {
         using T = typename B::precision;
-        if (has_norm || P.rotary) {
+        if (has_norm || policy.rotary) {
             if (!queries_done) backend.qk_prepare_backward(query_gradients(d, w, in, s, g));
             backend.qk_prepare_backward({.forward = keys<T>(d, in, w, s),
                                          .grad_y = g.grad_k,
@@ -206,10 +207,10 @@ struct mixer_pass<Attention<P>> {
         return {.rows = rows,
                 .heads = static_cast<int>(heads),
                 .head_dim = static_cast<int>(d.head_dim),
-                .norm = P.norm,
-                .epsilon = P.norm_epsilon,
-                .rotary = P.rotary,
-                .base = P.rotary_base,
+                .norm = policy.norm,
+                .epsilon = policy.norm_epsilon,
+                .rotary = policy.rotary,
+                .base = policy.rotary_base,
                 .x = x,
                 .weight = weight,
                 .positions = positions,

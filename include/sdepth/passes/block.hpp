@@ -57,9 +57,10 @@ struct block_pass;
 
 template <class Mixer, class Ffn, block_policy P>
 struct block_pass<Block<Mixer, Ffn, P>> {
+    static constexpr block_policy policy = P;
     static constexpr bool has_mixer = !std::is_same_v<Mixer, None>;
     static constexpr bool has_ffn = !std::is_same_v<Ffn, None>;
-    static constexpr bool pre = P.norm == norm_place::pre;
+    static constexpr bool pre = policy.norm == norm_place::pre;
     using mixer_part = mixer_pass<Mixer>;
     using ffn_part = ffn_pass<Ffn>;
     static constexpr bool writes_ffn_slot = [] {
@@ -258,7 +259,7 @@ struct block_pass<Block<Mixer, Ffn, P>> {
                      S* rstd) {
         return RmsNormArgs<typename View::precision>{.rows = rows,
                                                      .width = static_cast<int>(d.width),
-                                                     .epsilon = P.norm_epsilon,
+                                                     .epsilon = policy.norm_epsilon,
                                                      .x = x,
                                                      .weight = w.master(weight),
                                                      .y = y,

@@ -14,10 +14,10 @@ struct ffn_pass<Experts<E, K, P>> {
     static constexpr long long experts = E;
     static constexpr moe_policy policy = P;
     using shared_pass = shared_experts_pass<Experts<E, K, P>>;
-    static constexpr int ways = static_cast<int>(P.choice == expert_choice::by_expert ? E : K);
+    static constexpr int ways = static_cast<int>(policy.choice == expert_choice::by_expert ? E : K);
     /// Rows that all experts together execute at most, of n.
     static constexpr long long slots(long long n) {
-        if (P.choice != expert_choice::by_expert) return n * K;
+        if (policy.choice != expert_choice::by_expert) return n * K;
         const long long each = expert_capacity(factor, K, n, E);
         return E * (each < n ? each : n);
     }
@@ -44,7 +44,7 @@ struct ffn_pass<Experts<E, K, P>> {
         constexpr void carve(carver& keep, carver& hidden, const Dims& d, const extents& e) {
             const long long rows = e.own_rows();
             keep(logits, rows * E);
-            if (P.noisy) {
+            if (policy.noisy) {
                 keep(spread, rows * E);
                 keep(noisy, rows * E);
             }
@@ -83,7 +83,7 @@ struct ffn_pass<Experts<E, K, P>> {
             take(grad_up, slots(rows) * d.expert_ffn);
             take(grad_weights, rows * ways);
             take(grad_logits, rows * E);
-            if (P.noisy) {
+            if (policy.noisy) {
                 take(grad_clean, rows * E);
                 take(grad_spread, rows * E);
             }
@@ -109,7 +109,7 @@ struct ffn_pass<Experts<E, K, P>> {
         backend.weighted_swiglu(middle<B>(d, rows, s, t.act));
         backend.grouped_linear(out_product(d, w, s, t.act, t.y));
         shared_pass::forward(backend, d, w, rows, s.shared, t.shared, f);
-        backend.combine_slots(combined<B>(d, rows, s, P.shared > 0, t.y, f));
+        backend.combine_slots(combined<B>(d, rows, s, policy.shared > 0, t.y, f));
     }
     /// @param grad_x  [rows, d], overwritten
     template <class B, class View>
@@ -146,30 +146,30 @@ struct ffn_pass<Experts<E, K, P>> {
     }
 
   private:
-    static constexpr double factor = P.capacity > 0 ? P.capacity : 1;  // of experts that choose
+    static constexpr double factor = policy.capacity > 0 ? policy.capacity : 1;  // of experts that choose
     static constexpr int width(const Dims& d) { return static_cast<int>(d.width); }
 
     // ---- the router ----
 
     template <class B>
     static const typename B::precision::sum* deciding(const saved<B>& s, const ffn_step& step) {
-        return P.noisy && step.training ? s.noisy : s.logits;
+        return policy.noisy && step.training ? s.noisy : s.logits;
     }
     template <class B, class View>
     static void choose(B& backend, const Dims& d, const View& w, const batch_rows& rows,
                        const typename B::precision::activation* x, const saved<B>& s, const ffn_step& step) {
         backend.expert_logits(logits(d, w, rows, View::at("mlp.router.weight"), x, s.logits));
-        if (P.noisy && step.training) {
+        if (policy.noisy && step.training) {
             backend.expert_logits(logits(d, w, rows, View::at("mlp.router_noise.weight"), x, s.spread));
             backend.expert_noise(noise(rows, s, step));
         }
-        const bool limited = step.training && P.choice == expert_choice::by_token;
+        const bool limited = step.training && policy.choice == expert_choice::by_token;
         backend.choose_experts({.rows = rows,
                                 .experts = E,
                                 .each = K,
                                 .ways = ways,
-                                .choice = P.choice,
-                                .score = P.score,
+                                .choice = policy.choice,
+                                .score = policy.score,
                                 .capacity = factor,
                                 .logits = deciding(s, step),
                                 .bias = w.master(View::at("mlp.router.bias")),
@@ -179,8 +179,8 @@ struct ffn_pass<Experts<E, K, P>> {
                                .experts = E,
                                .each = K,
                                .ways = ways,
-                               .capacity = limited ? P.capacity : 0,
-                               .excess = P.excess,
+                               .capacity = limited ? policy.capacity : 0,
+                               .excess = policy.excess,
                                .logits = deciding(s, step),
                                .wanted = s.wanted,
                                .chosen = s.chosen,
@@ -198,8 +198,8 @@ struct ffn_pass<Experts<E, K, P>> {
                                 typename B::precision::activation* grad_x, const ffn_step& step) {
         auto loss = losses(rows, s, step);
         loss.sums = nullptr;
-        loss.balance_scale = P.loss_weight * step.balance_scale;
-        loss.z_scale = P.z_loss_weight * step.z_scale;
+        loss.balance_scale = policy.loss_weight * step.balance_scale;
+        loss.z_scale = policy.z_loss_weight * step.z_scale;
         loss.grad_logits = t.grad_logits;
         loss.grad_clean = t.grad_clean;
         loss.grad_spread = t.grad_spread;
@@ -208,7 +208,7 @@ struct ffn_pass<Experts<E, K, P>> {
         backend.expert_weights_backward(
             {.forward = weighting(rows, s, step), .grad_weights = t.grad_weights, .grad_logits = t.grad_logits});
         auto* grad_logits = t.grad_logits;
-        if constexpr (P.noisy) {
+        if constexpr (policy.noisy) {
             backend.expert_noise_backward({.forward = noise(rows, s, step),
                                            .grad_noisy = t.grad_logits,
                                            .grad_logits = t.grad_clean,
@@ -251,10 +251,10 @@ struct ffn_pass<Experts<E, K, P>> {
         return {.rows = rows,
                 .experts = E,
                 .ways = ways,
-                .score = P.score,
-                .order = P.order,
-                .renormalise = P.renormalise,
-                .scale = P.weight_scale,
+                .score = policy.score,
+                .order = policy.order,
+                .renormalise = policy.renormalise,
+                .scale = policy.weight_scale,
                 .logits = deciding(s, step),
                 .chosen = s.chosen,
                 .weights = s.weights};
@@ -262,13 +262,13 @@ struct ffn_pass<Experts<E, K, P>> {
     template <class B>
     static ExpertLossArgs<typename B::precision> losses(const batch_rows& rows, const saved<B>& s,
                                                         const ffn_step& step) {
-        const bool noisy = P.noisy && step.training;
+        const bool noisy = policy.noisy && step.training;
         return {.rows = rows,
                 .experts = E,
                 .each = K,
                 .ways = ways,
-                .score = P.score,
-                .loss = P.loss,
+                .score = policy.score,
+                .loss = policy.loss,
                 .logits = deciding(s, step),
                 .clean = noisy ? s.logits : nullptr,
                 .spread = noisy ? s.spread : nullptr,

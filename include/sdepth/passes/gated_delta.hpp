@@ -10,6 +10,7 @@ namespace sdepth::inline v0 {
 
 template <gated_delta_policy P>
 struct mixer_pass<GatedDelta<P>> {
+    static constexpr gated_delta_policy policy = P;
     using mixer = GatedDelta<P>;
     static constexpr long long keys(const Dims& d) { return mixer::heads(d) * mixer::key_dim(d); }
     static constexpr long long values(const Dims& d) { return mixer::value_heads(d) * mixer::value_dim(d); }
@@ -41,7 +42,7 @@ struct mixer_pass<GatedDelta<P>> {
             take(v, rows * values(d));
             take(decay, rows * mixer::value_heads(d));
             take(strength, rows * mixer::value_heads(d));
-            if (P.output_gate) take(gate, rows * values(d));
+            if (policy.output_gate) take(gate, rows * values(d));
             take(y, rows * values(d));
             take(normed, rows * values(d));
             take(rstd, rows * mixer::value_heads(d));
@@ -59,9 +60,9 @@ struct mixer_pass<GatedDelta<P>> {
 
         constexpr void carve(carver& take, const Dims& d, long long batch, long long) {
             take(s, batch * mixer::state(d).recurrent);
-            take(q_tail, batch * (P.conv - 1) * keys(d));
-            take(k_tail, batch * (P.conv - 1) * keys(d));
-            take(v_tail, batch * (P.conv - 1) * values(d));
+            take(q_tail, batch * (policy.conv - 1) * keys(d));
+            take(k_tail, batch * (policy.conv - 1) * keys(d));
+            take(v_tail, batch * (policy.conv - 1) * values(d));
         }
     };
 
@@ -75,7 +76,7 @@ struct mixer_pass<GatedDelta<P>> {
         project.forward(value<View>(d), in.x, s.v_raw);
         project.forward(decays<View>(d), in.x, s.decay);
         project.forward(strengths<View>(d), in.x, s.strength);
-        if (P.output_gate) project.forward(gate<View>(d), in.x, s.gate);
+        if (policy.output_gate) project.forward(gate<View>(d), in.x, s.gate);
         backend.short_conv(conv(w, in, View::at("mixer.q_conv1d.weight"), keys(d), s.q_raw, kept.q_tail, s.q));
         backend.short_conv(conv(w, in, View::at("mixer.k_conv1d.weight"), keys(d), s.k_raw, kept.k_tail, s.k));
         backend.short_conv(conv(w, in, View::at("mixer.v_conv1d.weight"), values(d), s.v_raw, kept.v_tail, s.v));
@@ -123,7 +124,7 @@ struct mixer_pass<GatedDelta<P>> {
         project.backward(value<View>(d), in.x, g.v_raw, grad_x, true);
         project.backward(decays<View>(d), in.x, g.decay, grad_x, true);
         project.backward(strengths<View>(d), in.x, g.strength, grad_x, true);
-        if (P.output_gate) project.backward(gate<View>(d), in.x, g.gate, grad_x, true);
+        if (policy.output_gate) project.backward(gate<View>(d), in.x, g.gate, grad_x, true);
     }
 
   private:
@@ -162,7 +163,7 @@ struct mixer_pass<GatedDelta<P>> {
                                                      typename B::precision::activation* y) {
         return {.rows = in.rows,
                 .channels = static_cast<int>(channels),
-                .width = static_cast<int>(P.conv),
+                .width = static_cast<int>(policy.conv),
                 .first = in.first,
                 .x = x,
                 .weight = w.master(weight),

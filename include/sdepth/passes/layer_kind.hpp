@@ -25,8 +25,8 @@ template <long long K, class L, sparse_policy P>
 struct layer_pass<Sparse<K, L, P>> {
     using block = block_pass<L>;
     static constexpr bool is_sparse = true;
-    static constexpr bool full_keys = P.keys == key_scope::full;
     static constexpr sparse_policy policy = P;
+    static constexpr bool full_keys = policy.keys == key_scope::full;
     static constexpr long long sparsity = K;
 };
 

@@ -10,6 +10,7 @@ namespace sdepth::inline v0 {
 
 template <linear_attention_policy P>
 struct mixer_pass<LinearAttention<P>> {
+    static constexpr linear_attention_policy policy = P;
     using mixer = LinearAttention<P>;
     static constexpr long long keys(const Dims& d) { return mixer::heads(d) * mixer::key_dim(d); }
     static constexpr long long values(const Dims& d) { return mixer::heads(d) * mixer::value_dim(d); }
@@ -28,7 +29,7 @@ struct mixer_pass<LinearAttention<P>> {
             take(q, e.own_rows() * keys(d));
             take(k, e.own_rows() * keys(d));
             take(v, e.own_rows() * values(d));
-            if (P.gated) take(gate, e.own_rows() * mixer::heads(d));
+            if (policy.gated) take(gate, e.own_rows() * mixer::heads(d));
             take(y, e.own_rows() * values(d));
         }
     };
@@ -51,7 +52,7 @@ struct mixer_pass<LinearAttention<P>> {
         project.forward(query<View>(d), in.x, s.q);
         project.forward(key<View>(d), in.x, s.k);
         project.forward(value<View>(d), in.x, s.v);
-        if (P.gated) project.forward(gate<View>(d), in.x, s.gate);
+        if (policy.gated) project.forward(gate<View>(d), in.x, s.gate);
         const auto args = core(d, in, kept, s);
         by_steps(in.rows, kept.s) ? backend.linear_attention_step(args) : backend.linear_attention(args);
         project.forward(output<View>(d), s.y, a);
@@ -73,7 +74,7 @@ struct mixer_pass<LinearAttention<P>> {
         project.backward(query<View>(d), in.x, g.q, grad_x, false);
         project.backward(key<View>(d), in.x, g.k, grad_x, true);
         project.backward(value<View>(d), in.x, g.v, grad_x, true);
-        if (P.gated) project.backward(gate<View>(d), in.x, g.gate, grad_x, true);
+        if (policy.gated) project.backward(gate<View>(d), in.x, g.gate, grad_x, true);
     }
 
   private:
@@ -107,8 +108,8 @@ struct mixer_pass<LinearAttention<P>> {
                 .heads = static_cast<int>(mixer::heads(d)),
                 .key_dim = static_cast<int>(mixer::key_dim(d)),
                 .value_dim = static_cast<int>(mixer::value_dim(d)),
-                .map = P.map,
-                .epsilon = P.epsilon,
+                .map = policy.map,
+                .epsilon = policy.epsilon,
                 .first = in.first,
                 .q = s.q,
                 .k = s.k,

@@ -11,6 +11,7 @@ namespace sdepth::inline v0 {
 
 template <mamba_policy P>
 struct mixer_pass<Mamba<P>> {
+    static constexpr mamba_policy policy = P;
     using mixer = Mamba<P>;
 
     /// Kept from forward to backward; a backward needs as much again for the gradients.
@@ -31,7 +32,7 @@ struct mixer_pass<Mamba<P>> {
             take(z, e.own_rows() * mixer::channels(d));
             take(x, e.own_rows() * mixer::channels(d));
             take(low, e.own_rows() * mixer::step_rank(d));
-            take(bc, e.own_rows() * 2 * P.state);
+            take(bc, e.own_rows() * 2 * policy.state);
             take(dt, e.own_rows() * mixer::channels(d));
             take(y, e.own_rows() * mixer::channels(d));
             take(gated, e.own_rows() * mixer::channels(d));
@@ -46,7 +47,7 @@ struct mixer_pass<Mamba<P>> {
 
         constexpr void carve(carver& take, const Dims& d, long long batch, long long) {
             take(s, batch * mixer::state(d).recurrent);
-            take(tail, batch * (P.conv - 1) * mixer::channels(d));
+            take(tail, batch * (policy.conv - 1) * mixer::channels(d));
         }
     };
 
@@ -116,7 +117,7 @@ struct mixer_pass<Mamba<P>> {
     static projection pairs(const Dims& d) {
         return {.weight = View::at("mixer.x_proj.weight"),
                 .inputs = mixer::channels(d),
-                .outputs = 2 * P.state,
+                .outputs = 2 * policy.state,
                 .skip = mixer::step_rank(d)};
     }
     template <class View>
@@ -135,7 +136,7 @@ struct mixer_pass<Mamba<P>> {
                                                      const state<B>& kept, const saved<B>& s) {
         return {.rows = in.rows,
                 .channels = static_cast<int>(mixer::channels(d)),
-                .width = static_cast<int>(P.conv),
+                .width = static_cast<int>(policy.conv),
                 .first = in.first,
                 .x = s.x_raw,
                 .weight = w.master(View::at("mixer.conv1d.weight")),
@@ -148,7 +149,7 @@ struct mixer_pass<Mamba<P>> {
                                                          const state<B>& kept, const saved<B>& s) {
         return {.rows = in.rows,
                 .channels = static_cast<int>(mixer::channels(d)),
-                .states = static_cast<int>(P.state),
+                .states = static_cast<int>(policy.state),
                 .first = in.first,
                 .x = s.x,
                 .dt = s.dt,

@@ -10,6 +10,7 @@ namespace sdepth::inline v0 {
 
 template <mamba2_policy P>
 struct mixer_pass<Mamba2<P>> {
+    static constexpr mamba2_policy policy = P;
     using mixer = Mamba2<P>;
 
     /// Kept from forward to backward; a backward needs as much again for the gradients.
@@ -43,7 +44,7 @@ struct mixer_pass<Mamba2<P>> {
 
         constexpr void carve(carver& take, const Dims& d, long long batch, long long) {
             take(s, batch * mixer::state(d).recurrent);
-            take(tail, batch * (P.conv - 1) * mixer::conv_channels(d));
+            take(tail, batch * (policy.conv - 1) * mixer::conv_channels(d));
         }
     };
 
@@ -120,7 +121,7 @@ struct mixer_pass<Mamba2<P>> {
                                                      const state<B>& kept, const saved<B>& s) {
         return {.rows = in.rows,
                 .channels = static_cast<int>(mixer::conv_channels(d)),
-                .width = static_cast<int>(P.conv),
+                .width = static_cast<int>(policy.conv),
                 .first = in.first,
                 .x = s.xbc_raw,
                 .weight = w.master(View::at("mixer.conv1d.weight")),
@@ -133,9 +134,9 @@ struct mixer_pass<Mamba2<P>> {
                                                const state<B>& kept, const saved<B>& s) {
         return {.rows = in.rows,
                 .heads = static_cast<int>(mixer::heads(d)),
-                .head_dim = static_cast<int>(P.head_dim),
-                .groups = static_cast<int>(P.groups),
-                .states = static_cast<int>(P.state),
+                .head_dim = static_cast<int>(policy.head_dim),
+                .groups = static_cast<int>(policy.groups),
+                .states = static_cast<int>(policy.state),
                 .first = in.first,
                 .xbc = s.xbc,
                 .dt = s.dt,

@@ -18,14 +18,15 @@ namespace sdepth::inline v0 {
 
 template <moda_policy P, attention_policy A>
 struct mixer_pass<DepthAttention<P, A>> {
+    static constexpr moda_policy policy = P;
     using mixer = DepthAttention<P, A>;
     using base = mixer_pass<Attention<A>>;
-    static constexpr bool measures_mass = P.reads && P.joint;  ///< a share exists of one softmax only
-    static constexpr bool writes_ffn_slot = P.ffn;
-    static constexpr bool projects = P.ffn || P.attention == attention_slot::projected;
+    static constexpr bool measures_mass = policy.reads && policy.joint;  ///< a share exists of one softmax only
+    static constexpr bool writes_ffn_slot = policy.ffn;
+    static constexpr bool projects = policy.ffn || policy.attention == attention_slot::projected;
 
     /// Slots that the layer reads, of `written` ones.
-    static constexpr slot_ranges seen(long long written) { return slots_seen(P, written); }
+    static constexpr slot_ranges seen(long long written) { return slots_seen(policy, written); }
 
     /// Keys of a slot with projections of its own, before the norm.
     template <class B>
@@ -54,13 +55,13 @@ struct mixer_pass<DepthAttention<P, A>> {
         constexpr void carve(carver& take, const Dims& d, const extents& e, bool full_keys) {
             const long long rows = e.own_rows();
             attention.carve(take, d, e, full_keys);
-            if (base::has_norm && P.attention == attention_slot::projected) of_attention.carve(take, d, rows);
-            if (base::has_norm && P.ffn) of_ffn.carve(take, d, rows);
+            if (base::has_norm && policy.attention == attention_slot::projected) of_attention.carve(take, d, rows);
+            if (base::has_norm && policy.ffn) of_ffn.carve(take, d, rows);
             if (projects) {
                 take(k_room, rows * d.kv() * d.head_dim);
                 take(v_room, rows * d.kv() * d.head_dim);
             }
-            if (P.reads && !P.joint) {
+            if (policy.reads && !policy.joint) {
                 take(depth_o, rows * d.heads * d.head_dim);
                 take(depth_lse, rows * d.heads);
                 take(both_o, rows * d.heads * d.head_dim);
@@ -78,18 +79,18 @@ struct mixer_pass<DepthAttention<P, A>> {
                         const saved<B>& s, typename B::precision::activation* a) {
         const auto sequence = base::attend(backend, d, w, in, cache, s.attention);
         const auto* o = s.attention.o;
-        if constexpr (P.reads && P.joint) {
+        if constexpr (policy.reads && policy.joint) {
             read_jointly(backend, d, in, s, sequence);
-        } else if constexpr (P.reads) {
+        } else if constexpr (policy.reads) {
             read_apart(backend, d, in, s, sequence);
             o = s.both_o;
         }
-        if (P.attention == attention_slot::reused && stored(in, 0)) {
+        if (policy.attention == attention_slot::reused && stored(in, 0)) {
             auto args = slot(d, in, 0, s.attention.k, s.attention.v);
             args.every_row = in.depth.every_key;
             backend.write_slot(args);
         }
-        if constexpr (P.attention == attention_slot::projected) project<false>(backend, d, w, in, in.x, s);
+        if constexpr (policy.attention == attention_slot::projected) project<false>(backend, d, w, in, in.x, s);
         backend.linear(base::template output<typename B::precision>(d, in, w, o, a));
     }
 
@@ -98,7 +99,7 @@ struct mixer_pass<DepthAttention<P, A>> {
     static void backward(B& backend, const Dims& d, const View& w, const mixer_rows<B>& in, const saved<B>& s,
                          const scratch<B>& g, const typename B::precision::activation* grad_a,
                          typename B::precision::activation* grad_x, typename B::precision::activation* grad_key_x) {
-        constexpr bool apart = P.reads && !P.joint;
+        constexpr bool apart = policy.reads && !policy.joint;
         base::output_backward(backend, d, w, in, apart ? s.both_o : s.attention.o, g, grad_a);
         base::core_backward(backend, d, in, s.attention, g);
         for_each_range(in, [&](int from, int slots) {
@@ -107,14 +108,14 @@ struct mixer_pass<DepthAttention<P, A>> {
                                               .grad_q = g.grad_q,
                                               .slot_sum = in.depth.sums + from * slot_size(d)});
         });
-        if (P.attention == attention_slot::reused && stored(in, 0)) {
+        if (policy.attention == attention_slot::reused && stored(in, 0)) {
             auto args = slot(d, in, 0, s.attention.k, s.attention.v);
             args.every_row = in.depth.every_key;
             backend.slot_gradient(
                 {.forward = args, .slot_sum = in.depth.sums, .adds = true, .grad_k = g.grad_k, .grad_v = g.grad_v});
         }
         base::input_backward(backend, d, w, in, s.attention, g, grad_x, grad_key_x);
-        if constexpr (P.attention == attention_slot::projected)
+        if constexpr (policy.attention == attention_slot::projected)
             project_backward<false>(backend, d, w, in, in.x, s, grad_x);
     }
 
@@ -146,7 +147,7 @@ struct mixer_pass<DepthAttention<P, A>> {
     // `slots` slots beginning with `from`, merged into the branch that s has room for.
     template <class B>
     static auto branch(const Dims& d, const mixer_rows<B>& in, const saved<B>& s, int from, int slots) {
-        constexpr bool apart = P.reads && !P.joint;
+        constexpr bool apart = policy.reads && !policy.joint;
         return DepthAttentionArgs<typename B::precision::activation>{
             .batch = in.rows.batch,
             .heads = static_cast<int>(d.heads),

@@ -11,6 +11,7 @@ namespace sdepth::inline v0 {
 
 template <s4_policy P>
 struct mixer_pass<S4<P>> {
+    static constexpr s4_policy policy = P;
     using mixer = S4<P>;
 
     /// Kept from forward to backward.
@@ -85,7 +86,7 @@ struct mixer_pass<S4<P>> {
                                               const state<B>& kept, const saved<B>& s) {
         return {.rows = in.rows,
                 .channels = static_cast<int>(d.width),
-                .states = static_cast<int>(P.state),
+                .states = static_cast<int>(policy.state),
                 .first = in.first,
                 .x = in.x,
                 .a_log = w.master(View::at("mixer.A_log")),
