@@ -85,7 +85,7 @@ if $all; then
     preset host-tests
     step "lint" scripts/lint.sh
     preset host-asan -LE compile  # sanitizers change nothing about what compiles
-    if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh 20; fi
+    if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh; fi
     if command -v nvcc >/dev/null; then preset cuda; else skip "cuda" "no nvcc"; fi
 else
     preset host-quick -LE thorough

@@ -62,7 +62,7 @@ TEST_CASE("a log that is none is left alone, by a new run too", "[log]") {
     const auto path = folder / "x.jsonl";
     for (const char* text : {"hello\n", "hello", "{\"step\": 1}\n{\"step\": -1}\n", "{\"step\": 1} x\n", "[]\n", "\n",
                              "{\"step\": 1}\nhello", "{\"text\": \"a data set\"}\n", "{\"text\": 1}"}) {
-        for (const std::uint64_t next_step : {0, 1}) {
+        for (const std::uint64_t next_step : {0U, 1U}) {
             write_bytes(path, text);
             CHECK_THROWS_AS(json_log(path, next_step), error);
             CHECK(read_bytes(path) == text);

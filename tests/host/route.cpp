@@ -290,6 +290,7 @@ TEST_CASE("routers' gradients gathered by version of a row are those of each rou
     const std::vector<int> live{9, 0, 7};
     const sdepth::batch_rows rows{3, {length, live.data()}};
     constexpr long long all = 3 * length;
+    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     sdepth::host<double> host(2);
     const std::vector<double> w = samples<double>(layers * stride, 1), g = samples<double>(layers * all, 2);
     std::vector<std::vector<double>> x(layers + 1,
@@ -297,18 +298,18 @@ TEST_CASE("routers' gradients gathered by version of a row are those of each rou
     std::vector<std::vector<int>> ids(layers, std::vector<int>(3 * 3, 0));
     const std::vector<int> chosen{3, 0, 2};
     for (int l = 0; l < layers; ++l) {
-        x[l + 1] = x[l];
+        x[at(l + 1)] = x[at(l)];
         for (int b = 0; b < 3; ++b)
-            for (int j = 0; j < chosen[b]; ++j) {
-                const int row = ids[l][3 * b + j] = (2 * l + 1) % 3 + 2 * j;
-                for (int c = 0; c < width; ++c) x[l + 1][(b * length + row) * width + c] += l + 1;
+            for (int j = 0; j < chosen[at(b)]; ++j) {
+                const int row = ids[at(l)][at(3 * b + j)] = (2 * l + 1) % 3 + 2 * j;
+                for (int c = 0; c < width; ++c) x[at(l + 1)][at((b * length + row) * width + c)] += l + 1;
             }
     }
     std::vector<double> want_x = samples<double>(all * width, 4), want_w = samples<double>(layers * stride, 5);
     std::vector<double> got_x = want_x, got_w = want_w, sums(layers * width, 0);
     std::vector<int> later(all, 0);
     for (int l = 0; l < layers; ++l)
-        host.route_logits_backward({{rows, width, x[l].data(), w.data() + l * stride, nullptr},
+        host.route_logits_backward({{rows, width, x[at(l)].data(), w.data() + l * stride, nullptr},
                                     g.data() + l * all,
                                     g.data() + l * all,
                                     want_w.data() + l * stride,
@@ -320,8 +321,8 @@ TEST_CASE("routers' gradients gathered by version of a row are those of each rou
                                      .width = width,
                                      .layers = layers,
                                      .first = l,
-                                     .ids = end ? nullptr : ids[l - 1].data(),
-                                     .x = x[l].data(),
+                                     .ids = end ? nullptr : ids[at(l - 1)].data(),
+                                     .x = x[at(l)].data(),
                                      .weight = w.data(),
                                      .stride = stride,
                                      .grad_logits = g.data(),

@@ -9,11 +9,11 @@ namespace sdepth_test {
 
 /// Half a unit in the last place of 1.
 template <class T>
-constexpr double unit_roundoff = 0;
+inline constexpr double unit_roundoff = 0;
 template <>
-constexpr double unit_roundoff<float> = 0x1p-24;
+inline constexpr double unit_roundoff<float> = 0x1p-24;
 template <>
-constexpr double unit_roundoff<double> = 0x1p-53;
+inline constexpr double unit_roundoff<double> = 0x1p-53;
 
 /// For `distance` of results that are sums of `terms` products, then `roundings` more operations.
 ///
