@@ -119,9 +119,9 @@ TEST_CASE("the same bits again, recorded or not, and after a resume", "[pipeline
         CHECK(once.masks == again.masks);
         const std::string want = bytes_of(file("once"));
         CHECK(want.size() > 100'000);
-        CHECK(bytes_of(file("again")) == want);
-        CHECK(bytes_of(file("direct")) == want);
-        CHECK(bytes_of(file("resumed")) == want);
+        CHECK((bytes_of(file("again")) == want));
+        CHECK((bytes_of(file("direct")) == want));
+        CHECK((bytes_of(file("resumed")) == want));
     }
 }
 
@@ -132,10 +132,10 @@ TEST_CASE("files of the host load on the GPU and the other way round", "[pipelin
         INFO("model " << static_cast<int>(which));
         run_on_host(which, {.steps = 5, .save = file("host")});
         run_on_cuda(which, {.steps = 0, .first = 5, .load = file("host"), .save = file("through")});
-        CHECK(bytes_of(file("through")) == bytes_of(file("host")));
+        CHECK((bytes_of(file("through")) == bytes_of(file("host"))));
         run_on_cuda(which, {.steps = 5, .save = file("cuda")});
         run_on_host(which, {.steps = 0, .first = 5, .load = file("cuda"), .save = file("back")});
-        CHECK(bytes_of(file("back")) == bytes_of(file("cuda")));
+        CHECK((bytes_of(file("back")) == bytes_of(file("cuda"))));
 
         const small_run on{.steps = 10, .first = 5, .load = file("host")};
         check_near(run_on_cuda(which, on), run_on_host(which, on));
