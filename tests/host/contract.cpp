@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sdepth/run_record.hpp"
 #include "sdepth/sdepth.hpp"
 #include "support/catch.hpp"
 
