@@ -149,14 +149,8 @@ depth_outputs depth_on_host(depth_inputs& in, depth_outputs& between) {
     for_each_range(in, g, [&](const auto& call, int from, int to) {
         if (from > 0) between.grad_q = out.grad_q;
         sdepth::on_host::depth_attention_backward(team, call);
-        if (in.how != slot_gradients::later) return;
-        sdepth::DepthSlotGradientArgs<double> later;
-        later.batch = a.batch, later.heads = a.heads, later.kv_heads = a.kv_heads, later.head_dim = a.head_dim;
-        later.tokens = a.tokens, later.slots = a.slots, later.scale = a.scale, later.q_row = a.q_row;
-        later.begin = from, later.end = to, later.readers = 3;
-        for (int r = 0; r < later.readers; ++r) later.reads[r] = {a.q, g.grad_o, g.p, g.ds};
-        later.grad_slot = out.grad_slot.data();
-        sdepth::on_host::depth_slot_gradients(team, later);
+        if (in.how == slot_gradients::later)
+            sdepth::on_host::depth_slot_gradients(team, read_three_times(g, from, to, out.grad_slot.data()));
     });
     return out;
 }

@@ -37,14 +37,8 @@ depth_outputs depth_on_device(const depth_inputs& in) {
     if (in.how == slot_gradients::later) g.p = p.data(), g.ds = ds.data();
     for_each_range(in, g, [&](const auto& call, int from, int to) {
         sdepth::on_cuda::depth_attention_backward<sdepth::on_cuda::hopper>(call, nullptr);
-        if (in.how != slot_gradients::later) return;
-        sdepth::DepthSlotGradientArgs<bf16> later;
-        later.batch = a.batch, later.heads = a.heads, later.kv_heads = a.kv_heads, later.head_dim = a.head_dim;
-        later.tokens = a.tokens, later.slots = a.slots, later.scale = a.scale, later.q_row = a.q_row;
-        later.begin = from, later.end = to, later.readers = 3;
-        for (int r = 0; r < later.readers; ++r) later.reads[r] = {a.q, g.grad_o, g.p, g.ds};
-        later.grad_slot = grad_slot.data();
-        sdepth::on_cuda::depth_slot_gradients(later, nullptr);
+        if (in.how == slot_gradients::later)
+            sdepth::on_cuda::depth_slot_gradients(read_three_times(g, from, to, grad_slot.data()), nullptr);
     });
     sdepth::on_cuda::check(cudaDeviceSynchronize(), "depth attention");
     return {o.read(), lse.read(), grad_q.read(), in.how == slot_gradients::added ? slot_sum.read() : grad_slot.read()};

@@ -53,6 +53,20 @@ void for_each_range(const depth_inputs& in, const sdepth::DepthAttentionBackward
     call(in.gap_end, in.args.used);
 }
 
+/// Slots from ... to of the gradients that a backward left for later, as if three layers had read them.
+template <class T>
+sdepth::DepthSlotGradientArgs<T> read_three_times(const sdepth::DepthAttentionBackwardArgs<T>& g, int from, int to,
+                                                  T* grad_slot) {
+    const auto& a = g.forward;
+    sdepth::DepthSlotGradientArgs<T> later;
+    later.batch = a.batch, later.heads = a.heads, later.kv_heads = a.kv_heads, later.head_dim = a.head_dim;
+    later.tokens = a.tokens, later.slots = a.slots, later.scale = a.scale, later.q_row = a.q_row;
+    later.begin = from, later.end = to, later.readers = 3;
+    for (int r = 0; r < later.readers; ++r) later.reads[r] = {a.q, g.grad_o, g.p, g.ds};
+    later.grad_slot = grad_slot;
+    return later;
+}
+
 depth_outputs depth_on_device(const depth_inputs& in);
 
 }  // namespace sdepth_test
