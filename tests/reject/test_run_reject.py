@@ -100,6 +100,33 @@ class Script(unittest.TestCase):
                 code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + ["--twins", *map(str, cases)])
             self.assertEqual(code, 0, out.getvalue())
 
+    def outcome_together(self, library, *rejected):
+        if not NVCC and "clang" not in COMPILER:
+            self.skipTest("g++ names the program in front of an error")
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "library.hpp").write_text(f"#pragma once\n{LIBRARY}")
+            cases = [pathlib.Path(folder) / f"case_{i}.cpp" for i in range(len(rejected))]
+            for case, program in zip(cases, rejected):
+                case.write_text(f"{EXPECT}{library}\n#ifdef TWIN\n{TWIN}\n#else\n{program}\n#endif\n")
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = run_reject.main(["--compiler", COMPILER] + ["--nvcc"] * NVCC + ["--together", *map(str, cases)])
+            return code, out.getvalue()
+
+    def test_together(self):
+        in_type = "template <long long w> struct S { static_assert(heads_divide_width<6, 10, w>()); };\nS<768> s;"
+        for library in (LIBRARY, '#include "library.hpp"'):  # shared: what the first instantiated is broken for all
+            code, output = self.outcome_together(library, BAD, in_type, BAD)
+            self.assertEqual((code, output.count("refused as expected")), (0, 3), output)
+
+    def test_each_together_has_its_own_error(self):
+        for wrong, text in ((TWIN, "the rejected program compiles"), (BAD + "\nint x = unknown_name;", "2 errors"),
+                            ("#warning look\n" + BAD, "a warning beside the error"),
+                            ("void f() { late<char>(); }", "the output lacks")):
+            code, output = self.outcome_together(LIBRARY, BAD, wrong)
+            self.assertEqual((code, output.count("refused as expected")), (1, 1), output)
+            self.assertIn(text, output)
+
     def test_case_guarded_out_is_malformed(self):
         guarded = f"#if defined(NO_SUCH_MACRO)\n{BAD}\n#endif"
         program = f"{EXPECT}{LIBRARY}\n#ifdef TWIN\n{TWIN}\n#else\n{BAD}\n#endif\n"
