@@ -43,17 +43,20 @@ constexpr described describe() {
     return {function.hash.value(), record.value(), detail::kind_digest<L>(small)};
 }
 
+template <class L>
+inline constexpr described description = describe<L>();  // once, however often it is read
+
 template <class Family, auto base, auto member, int step>
 constexpr described describe_changed() {
     constexpr auto policy = changed<base, member, step>();
-    return describe<typename Family::template kind<policy>>();
+    return description<typename Family::template kind<policy>>;
 }
 
 // One field and its values: all differ in the part that it belongs to, and those of a record field in no other.
 template <class Family, auto base, auto member, bool is_function>
 constexpr bool field_is_described() {
     return []<int... steps>(std::integer_sequence<int, steps...>) {
-        constexpr std::array values{describe<typename Family::template kind<base>>(),
+        constexpr std::array values{description<typename Family::template kind<base>>,
                                     describe_changed<Family, base, member, steps + 1>()...};
         for (std::size_t i = 0; i < values.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) {
