@@ -4,7 +4,7 @@
 
 The headers come in the order of include/sdepth/headers.cmake. Each states its rank in its top comment (`Rank 3.`). A
 header may include only headers of a lower rank, or of its own rank that are listed above it; every header on disk must
-be listed; config.hpp alone defines macros or tests `__CUDACC__`.
+be listed; config.hpp alone defines macros or tests `__CUDACC__`. Includes come first.
 """
 import pathlib
 import re
@@ -12,6 +12,8 @@ import sys
 
 RANK = re.compile(r"\bRank (\d+)\.")
 DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
+# A declaration with an include behind it.
+LATE_INCLUDE = re.compile(r'^(?!\s*#|\s*//|\s*$).*\n(?:.*\n)*?\s*#\s*include\b', re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -45,6 +47,8 @@ def check(root: pathlib.Path, headers: list) -> list:
             if "__CUDACC__" in text[name]:
                 problems.append(f"{name}: tests __CUDACC__; only config.hpp may")
             problems += [f"{name}: defines {macro}; only config.hpp may" for macro in DEFINE.findall(text[name])]
+        if LATE_INCLUDE.search(text[name]):
+            problems.append(f"{name}: includes something behind its first declaration")
         for style, target in INCLUDE.findall(text[name]):
             if not target.startswith("sdepth/"):
                 if style == '"':

@@ -59,6 +59,11 @@ class Ranks(unittest.TestCase):
         self.expect("tests __CUDACC__", {"sdepth/b.hpp": "// B. Rank 1.\n#if defined(__CUDACC__)\n#endif\n"})
         self.expect("defines TWO; only config.hpp may", {"sdepth/b.hpp": "// B. Rank 1.\n#pragma once\n #  define TWO 2\n"})
 
+    def test_late_include(self):
+        self.expect("behind its first declaration",
+                    {"sdepth/b.hpp": '// B. Rank 1.\n#pragma once\n\nnamespace b {}\n\n// Why.\n#include "sdepth/a.hpp"\n'})
+        self.assertEqual(self.problems({"sdepth/b.hpp": '// B. Rank 1.\n#if 1\n\n// Why.\n#include <new>\n#endif\nint b;\n'}), [])
+
     def test_host_header_includes_cuda(self):
         self.expect("must compile without CUDA", {"sdepth/c.hpp": '// C. Rank 2.\n#include "sdepth/k.cuh"\n',
                                                "sdepth/k.cuh": "// K. Rank 1.\n"})
