@@ -36,6 +36,20 @@ step() {
     fi
 }
 
+# A check that takes little more than one core runs beside others: start COMMAND..., and later `step NAME finished`.
+start() {
+    started_log=$(mktemp)
+    "$@" </dev/null >"$started_log" 2>&1 &
+    started_process=$!
+}
+finished() {
+    local status=0
+    wait "$started_process" || status=1
+    cat "$started_log"
+    rm -f "$started_log"
+    return $status
+}
+
 skip() {
     echo "== $1: skipped ($2)"
     skipped=$((skipped + 1))
@@ -83,8 +97,9 @@ step "packages" scripts/packages.sh "${sets[@]}" || finish
 if $all; then
     step "interop packages" scripts/interop_venv.sh
     preset host-tests
-    step "lint" scripts/lint.sh
-    preset host-asan -LE compile  # sanitizers change nothing about what compiles
+    start scripts/lint.sh
+    preset host-asan -LE 'compile|script'  # sanitizers change nothing about what compiles
+    step "lint, beside host-asan" finished
     if [ -f tests/fuzz/run.sh ]; then step "fuzz" bash tests/fuzz/run.sh; fi
     if command -v nvcc >/dev/null; then preset cuda; else skip "cuda" "no nvcc"; fi
 else
