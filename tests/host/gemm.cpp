@@ -51,7 +51,15 @@ void check_products(bool built_in) {
         int rows, cols, depth;
     };
     workers team(2);
-    for (const shape s : {shape{1, 1, 1}, {6, 8, 4}, {7, 9, 300}, {65, 3, 17}, {3, 130, 5}, {110, 35, 530}, {5, 4, 0}})
+    for (const shape s : {shape{1, 1, 1},
+                          {6, 8, 4},
+                          {7, 9, 300},
+                          {65, 3, 17},
+                          {3, 130, 5},
+                          {110, 35, 530},
+                          {300, 257, 9},
+                          {257, 520, 9},
+                          {5, 4, 0}})
         for (const bool a_turned : {false, true})
             for (const bool b_turned : {false, true})
                 for (const double beta : {0.0, 1.0, -.5}) {

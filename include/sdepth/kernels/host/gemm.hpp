@@ -146,23 +146,36 @@ inline int strip_size(int side) {
     return (std::max(size, side > 1024 ? 256 : 0) + 15) / 16 * 16;
 }
 
+// Rows and columns of a task: strips of the longer side, cut in halves where they are fewer than the threads may be.
+struct task_shape {
+    int rows, cols, across;  // across: tasks side by side
+    int tasks;
+
+    task_shape(int all_rows, int all_cols) {
+        const bool by_rows = all_rows >= all_cols;
+        const int longer = std::max({1, all_rows, all_cols}), shorter = std::max(1, std::min(all_rows, all_cols));
+        const int strip = strip_size(longer),
+                  other = longer < 16 * strip && shorter >= 256 ? (shorter + 1) / 2 : shorter;
+        rows = by_rows ? strip : other, cols = by_rows ? other : strip;
+        across = (all_cols + cols - 1) / cols;
+        tasks = (all_rows + rows - 1) / rows * across;
+    }
+};
+
 }  // namespace detail
 
-/// One product on all threads: strips of its longer side.
+/// One product on all threads.
 template <class T>
 void multiply(workers& team, const product<T>& m) {
-    const bool by_rows = m.rows >= m.cols;
-    const int side = by_rows ? m.rows : m.cols;
-    const int size = detail::strip_size(side);
-    team.run((side + size - 1) / size, [&](int strip) {
+    const detail::task_shape each(m.rows, m.cols);
+    team.run(each.tasks, [&](int task) {
+        const int row = task / each.across * each.rows, col = task % each.across * each.cols;
         product<T> part = m;
-        const int first = strip * size, count = std::min(size, side - first);
-        (by_rows ? part.rows : part.cols) = count;
-        part.c += by_rows ? std::ptrdiff_t{first} * m.stride : std::ptrdiff_t{first};
-        if (by_rows)
-            part.a.data = m.a.at(first, 0);
-        else
-            part.b.data = m.b.at(0, first);
+        part.rows = std::min(each.rows, m.rows - row);
+        part.cols = std::min(each.cols, m.cols - col);
+        part.a.data = m.a.at(row, 0);
+        part.b.data = m.b.at(0, col);
+        part.c += std::ptrdiff_t{row} * m.stride + col;
         multiply(part);
     });
 }
