@@ -175,6 +175,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/vector.cuh
     kernels/cuda/each_row.cuh
     kernels/cuda/reduce.cuh
+    kernels/cuda/depth_slots.cuh
     kernels/cuda/deferred_sums.cuh
     kernels/cuda/products.cuh
     kernels/cuda/norm.cuh

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sdepth/ops/decode.hpp"
+#include "sdepth/ops/depth_attention.hpp"
 #include "sdepth/ops/ends.hpp"
 #include "sdepth/ops/ffn.hpp"
 #include "sdepth/ops/linear.hpp"
@@ -59,6 +60,10 @@ void route_loss(const sdepth::RouteLossArgs<exact>& a);
 void track_cut(const sdepth::TrackCutArgs<exact>& a);
 void positions(const sdepth::PositionsArgs& a);
 void cache(const sdepth::CacheArgs<exact>& a);
+
+void write_slot(const sdepth::WriteSlotArgs<exact>& a);
+void slot_gradient(const sdepth::SlotGradientArgs<exact>& g);
+void depth_mass(const sdepth::DepthMassArgs<exact>& m);
 
 void squares(const sdepth::SquaresArgs<exact>& a);
 void begin_update(const sdepth::BeginUpdateArgs& a);

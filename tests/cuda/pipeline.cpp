@@ -20,7 +20,7 @@ namespace {
 using namespace sdepth_test;
 
 constexpr small_model every_model[] = {small_model::dense, small_model::mod, small_model::x_mod,
-                                       small_model::routed_ffn};
+                                       small_model::routed_ffn, small_model::moda};
 
 small_result run_on_host(small_model which, const small_run& what) {
     sdepth::host<float> backend;
@@ -100,6 +100,8 @@ TEST_CASE("twenty steps follow the host", "[pipeline]") {
         check_near(got, want);
         CHECK(want.losses.back() < want.losses.front() - .05);
         CHECK(apart(got.norms, want.norms) <= 5e-2);
+        CHECK(got.shares.empty() == (which != small_model::moda));
+        CHECK(apart(got.shares, want.shares) <= 1e-2);
         CHECK(got.planned == got.taken);
     }
 }

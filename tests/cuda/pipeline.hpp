@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Four small models, one of each kind of the dense and sparse-depth family, and what a short training run of one shows:
-// the same code on every backend.
+// Five small models, one of each kind of the dense, sparse-depth and depth-attention families, and what a short
+// training run of one shows: the same code on every backend.
 #pragma once
 
 #include <cmath>
@@ -33,12 +33,16 @@ inline constexpr Run tiny{.seq = 40, .batch = 2, .max_documents = 4};  // for th
 inline constexpr auto dense_formula = dense * 3_c;
 inline constexpr auto mod_formula = (mod<8> + dense) * 2_c;
 inline constexpr auto x_mod_formula = dense + (sparse<8> * 3_c + dense);
+inline constexpr auto moda_formula =
+    moda + sparse<8>(moda_with<moda_policy{.slots = 3, .choice = slot_choice::mixed}>) * 2_c +
+    moda_with<moda_policy{.attention = attention_slot::projected, .joint = false}> + moda_last;
 inline constexpr auto routed_ffn_formula = (attention_only + sparse<8>(ffn_only) * 4_c) * 2_c + dense;
 
 using Dense3 = Model<dense_formula, sizes>;
 using MoD = Model<mod_formula, sizes>;
 using XMoD = Model<x_mod_formula, sizes>;
 using RoutedFfn = Model<routed_ffn_formula, sizes>;
+using MoDA = Model<moda_formula, sizes>;
 
 template <class M>
 inline constexpr Run run_of = run;
@@ -47,7 +51,7 @@ inline constexpr Run run_of<RoutedFfn> = one_sequence;
 
 }  // namespace small
 
-enum class small_model { dense, mod, x_mod, routed_ffn };
+enum class small_model { dense, mod, x_mod, routed_ffn, moda };
 
 /// What a run does.
 struct small_run {
@@ -61,7 +65,7 @@ struct small_run {
     std::filesystem::path load{}, save{};  // training files; empty: none
     int evaluations = 3;                   // under each rule; the third is a replay
     bool shifted = false;                  // and more, see small_result
-    bool marked = false;                   // x_mod on the GPU only: see marked_cuda
+    bool marked = false;                   // x_mod and moda on the GPU only: see marked_cuda
 };
 
 /// What it shows.
@@ -70,6 +74,7 @@ struct small_result {
     std::vector<std::vector<std::vector<bool>>> masks;  // [step][sparse layer][row]
     double top = 0, threshold = 0;                      // of a held-out batch at the end, nats a target
     std::vector<double> shifted_losses, shifted_rates;  // the second again, cuts moved by each of cut_shifts in turn
+    std::vector<double> shares;                         // of attention that went to slots there, then with even logits
     long long planned = 0, taken = 0;                   // bytes
 };
 
@@ -175,7 +180,12 @@ small_result run_small(B& backend, const small_run& what) {
     const auto targets = static_cast<double>(held_out.totals().targets);
     const auto evaluated = [&](selection_rule rule) {
         double loss = 0;
-        for (int i = 0; i < what.evaluations; ++i) loss = model.evaluate(held_out.view(), rule);
+        std::vector<depth_mass> masses;
+        for (int i = 0; i < what.evaluations; ++i)
+            loss = model.evaluate(held_out.view(), rule, unobserved{}, nullptr, &masses);
+        if (rule == selection_rule::threshold) return loss / targets;  // a row that changes sides moves shares by more
+        for (const depth_mass& mass : masses)
+            out.shares.push_back(mass.share()), out.shares.push_back(mass.share_if_even());
         return loss / targets;
     };
     out.top = evaluated(selection_rule::top);
@@ -218,6 +228,8 @@ small_result with_model(small_model which, const F& f) {
             return f.template operator()<small::MoD>();
         case small_model::x_mod:
             return f.template operator()<small::XMoD>();
+        case small_model::moda:
+            return f.template operator()<small::MoDA>();
         default:
             return f.template operator()<small::RoutedFfn>();
     }

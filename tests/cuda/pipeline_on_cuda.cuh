@@ -69,7 +69,7 @@ class marked_cuda : public sdepth::cuda<> {
 template <class M>
 small_result run_model_on_cuda(const small_run& what) {
     const sdepth::cuda_settings settings{.graphs = what.graphs};
-    if constexpr (std::is_same_v<M, small::XMoD>) {
+    if constexpr (std::is_same_v<M, small::XMoD> || std::is_same_v<M, small::MoDA>) {
         if (what.marked) {
             marked_cuda backend(settings);
             return run_small<M, marked_cuda, small::tiny>(backend, what);

@@ -28,6 +28,12 @@ extern template void attention_backward<hopper>(const AttentionBackwardArgs<__nv
 extern template void prepared_attention_backward<hopper>(const AttentionBackwardArgs<__nv_bfloat16>&,
                                                          const QkPrepareBackwardArgs<stored>&, void*, cudaStream_t,
                                                          deferred_sums*);
+extern template void attention_to_nothing(const AttentionArgs<__nv_bfloat16>&, cudaStream_t);
+extern template void depth_attention_forward<hopper>(const DepthAttentionArgs<__nv_bfloat16>&, cudaStream_t);
+extern template void depth_attention_backward<hopper>(const DepthAttentionBackwardArgs<__nv_bfloat16>&, cudaStream_t);
+extern template void write_slot(const WriteSlotArgs<stored>&, cudaStream_t);
+extern template void slot_gradient(const SlotGradientArgs<stored>&, cudaStream_t);
+extern template void depth_mass(const DepthMassArgs<stored>&, void*, cudaStream_t);
 extern template void swiglu(const SwigluArgs<stored>&, cudaStream_t);
 extern template void swiglu_backward(const SwigluBackwardArgs<stored>&, cudaStream_t);
 extern template void activation(const ActivationArgs<stored>&, cudaStream_t);

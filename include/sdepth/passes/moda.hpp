@@ -267,6 +267,8 @@ struct mixer_pass<DepthAttention<P, A>> {
                                  const typename B::precision::activation* x, const saved<B>& s,
                                  typename B::precision::activation* grad_x) {
         if (!stored(in, index_of<ffn>)) return;
+        constexpr bool second = !ffn && policy.ffn;
+        if (second) backend.join();  // the feed-forward slot's gradients lie in the same room
         backend.slot_gradient({.forward = slot(d, in, index_of<ffn>, s.k_room, s.v_room),
                                .slot_sum = in.depth.sums,
                                .grad_k = s.k_room,

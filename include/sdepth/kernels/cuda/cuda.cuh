@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA backend: every operation of dense and sparse-depth models on one GPU, memory, and recorded steps. Rank 5.
+// The CUDA backend: every operation of dense, sparse-depth and depth-attention models on one GPU, memory, and recorded
+// steps. Rank 5.
 //
 // bfloat16 storage; fp32 sums, statistics, gradients of weights, moments and master weights. Everything goes to one
 // stream in the order of the calls; only `from_device` waits for it. No operation takes memory: what they need beside
@@ -22,6 +23,8 @@
 #include "sdepth/kernels/cuda/attention.cuh"
 #include "sdepth/kernels/cuda/decode.cuh"
 #include "sdepth/kernels/cuda/deferred_sums.cuh"
+#include "sdepth/kernels/cuda/depth_attention.cuh"
+#include "sdepth/kernels/cuda/depth_slots.cuh"
 #include "sdepth/kernels/cuda/ends.cuh"
 #include "sdepth/kernels/cuda/ffn.cuh"
 #include "sdepth/kernels/cuda/graph.cuh"
@@ -188,7 +191,9 @@ class cuda {
     void qk_prepare_backward(const QkPrepareBackwardArgs<precision>& a) {
         on_cuda::qk_prepare_backward(a, sums(), stream_);
     }
-    void attention(const AttentionArgs<__nv_bfloat16>& a) { on_cuda::attention_forward<Arch>(a, stream_); }
+    void attention(const AttentionArgs<__nv_bfloat16>& a) {
+        a.keys.capacity == 0 ? on_cuda::attention_to_nothing(a, stream_) : on_cuda::attention_forward<Arch>(a, stream_);
+    }
     void attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& a) {
         on_cuda::attention_backward<Arch>(a, scratch_, stream_);
     }
@@ -196,6 +201,16 @@ class cuda {
                                      const QkPrepareBackwardArgs<precision>& queries) {
         on_cuda::prepared_attention_backward<Arch>(a, queries, scratch_, stream_, later());
     }
+
+    void depth_attention(const DepthAttentionArgs<__nv_bfloat16>& a) {
+        on_cuda::depth_attention_forward<Arch>(a, stream_);
+    }
+    void depth_attention_backward(const DepthAttentionBackwardArgs<__nv_bfloat16>& a) {
+        on_cuda::depth_attention_backward<Arch>(a, stream_);
+    }
+    void write_slot(const WriteSlotArgs<precision>& a) { on_cuda::write_slot(a, stream_); }
+    void slot_gradient(const SlotGradientArgs<precision>& a) { on_cuda::slot_gradient(a, stream_); }
+    void depth_mass(const DepthMassArgs<precision>& a) { on_cuda::depth_mass(a, scratch_, stream_); }
 
     void swiglu(const SwigluArgs<precision>& a) { on_cuda::swiglu(a, stream_); }
     void swiglu_backward(const SwigluBackwardArgs<precision>& a) { on_cuda::swiglu_backward(a, stream_); }
@@ -272,6 +287,7 @@ class cuda {
                                                                       .queries = {static_cast<int>(r.seq)},
                                                                       .keys = {static_cast<int>(r.seq)}}),
             on_cuda::head_loss_scratch(rows),
+            on_cuda::depth_mass_scratch(rows, heads),
             on_cuda::route_logits_backward_scratch(static_cast<int>(d.width)),
             on_cuda::scatter_residual_backward_scratch(rows),
             on_cuda::route_loss_scratch(rows),
