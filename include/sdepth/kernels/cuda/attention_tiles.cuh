@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the attention kernels share: run-time sizes, which key blocks a block of query rows sees, order of work. Rank 5.
+// What the attention kernels share: run-time sizes, which key blocks a block of query rows sees, turns of blocks of
+// threads at one place in memory. Rank 5.
 #pragma once
 
 #include <cuda_runtime.h>

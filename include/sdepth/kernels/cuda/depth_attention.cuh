@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // MoDA's depth branch for sm_90a, forward and backward: bound by memory, every slot read once. Rank 5.
 //
-// One warp: one KV head of one token, all query heads of its group (up to 16). With K, V the slots [slots, h]:
+// One warp: one KV head of one token, all query heads of its group (up to 16). With K, V the slots [slots, h]; l is a
+// thread's lane:
 //
 //  1. The copy engine brings the slots in chunks of 8 or 16 KB (depth_tiles.cuh), swizzled; each warp has its own ring
 //  and never meets others.
 //  2. S^T = K q^T on 16 slots x 8 heads: slots fill the tensor core's rows, so that a group of eight wastes nothing.
 //  3. Forward: softmax over slots that begins with the sequence branch: maximum = its log-sum-exp, sum = 1, o = its o.
-//  4. Forward: o += P V, P transposed in registers.
-//  5. Backward: P = exp(S - joint lse), dP^T = V grad_o^T, dS = P (dP - D), D = o . grad_o.
+//  4. Forward: o += P V, P transposed in registers; after the last chunk divide by the sum, joint log-sum-exp.
+//  5. Backward: P = exp(S - joint lse), dP^T = V grad_o^T, dS = P (dP - D), D = o . grad_o (in the code `drop`, as D
+//     is the head size).
 //  6. Backward: grad_q += dS K;  grad_v = P^T grad_o and grad_k = dS^T q, columns permuted so that a thread ends with
 //     16 bytes in a row of memory; or they are added to sums, of which this warp alone has this row's and head's; or P
 //     and dS are stored for depth_slot_gradients.
@@ -145,7 +147,7 @@ __device__ __forceinline__ void depth_forward_body(const CUtensorMap& slot_map, 
 
         if (!live) continue;
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
+        for (int u = 0; u < U; ++u) {  // 4. Divide and store.
             const int head = 8 * u + lane / 4;
             const float even = __shfl_sync(~0u, sum[u][0], lane / 8), odd = __shfl_sync(~0u, sum[u][1], lane / 8);
             const float own = lane / 4 % 2 == 0 ? even : odd, inverse = own == 0 ? 0.f : 1.f / own;
@@ -205,6 +207,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
         std::uint32_t q[U][D / 8], grad_o[U][D / 8];
         load_heads<Tile>(q, q_all + at_q, there);
         load_heads<Tile>(grad_o, grad_o_all + at_o, there);
+        // 5. D and the joint log-sum-exp.
         float lse[U][2], drop[U][2] = {}, dq[D / 8][4] = {};
 #pragma unroll
         for (int u = 0; u < U; ++u) {
@@ -343,7 +346,7 @@ __device__ __forceinline__ void depth_backward_body(const CUtensorMap& slot_map,
         }
 
 #pragma unroll
-        for (int u = 0; u < U; ++u)
+        for (int u = 0; u < U; ++u)  // 6. grad_q, on top of the sequence branch's.
             if (8 * u + lane / 4 < there)
 #pragma unroll
                 for (int i = 0; i < D / 8; ++i) {
