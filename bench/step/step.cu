@@ -32,9 +32,12 @@ int main(int argc, char** argv) try {
             ask.aside = false;
         else if (word == "--steps" && i + 1 < argc)
             ask.steps = std::atoi(argv[++i]);
-        else
+        else if (word == "dense" || word == "mod" || word == "a4k8" || word == "a3k16" || word == "936M")
             names.emplace_back(word);
+        else
+            throw error("step: '" + std::string(word) + "' is neither a model nor a flag; the source's top names them");
     }
+    if (ask.steps < 1) throw error("step: --steps is to be a number of at least 1");
     if (names.empty()) names = {"dense", "mod", "a4k8", "a3k16"};
     std::map<std::string, measured> all;
     on_cuda::check(cudaFree(nullptr), "bench");  // the context is not ours
