@@ -20,8 +20,8 @@ struct progress {
     long long step = 0;  ///< steps done
     step_losses losses;
     double rate = 0;
-    double tokens_per_second = 0;
-    double seconds_left = 0;
+    double tokens_per_second = 0;  ///< since the run began, evaluations and saves included
+    double seconds_left = 0;       ///< at that rate
 };
 
 namespace detail {

@@ -40,7 +40,7 @@ struct HeadLossArgs {
     int vocab = 0;     // V
     double scale = 1;  // of the gradients, usually 1 / tokens of the optimiser step
 
-    const typename P::activation* y = nullptr;    // [N, d], the normed rows
+    const typename P::activation* y = nullptr;    // [N, d], the normed rows; dead ones may become zero
     const typename P::weight* weight = nullptr;   // [V, d]
     const int* targets = nullptr;                 // [N], negative = no loss
     double* loss_sum = nullptr;                   // added to, in order of rows

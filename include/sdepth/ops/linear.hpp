@@ -6,7 +6,7 @@
 
 namespace sdepth::inline v0 {
 
-/// y = x W' + bias. Rows that are not live are neither read nor written.
+/// y = x W' + bias. What dead rows hold does not matter, before and after: a backend may compute them too.
 template <class P>
 struct LinearArgs {
     batch_rows rows;  // N = rows.capacity()
@@ -22,8 +22,8 @@ struct LinearArgs {
 /// Gradients of a linear map. Gradients of weights add to those of the micro-batches before, where there are any.
 template <class P>
 struct LinearBackwardArgs {
-    LinearArgs<P> forward;                           // y is not read
-    const typename P::activation* grad_y = nullptr;  // [N, O]
+    LinearArgs<P> forward;                           // y is not read; dead rows of x may become zero
+    const typename P::activation* grad_y = nullptr;  // [N, O], dead rows as those of x
     typename P::activation* grad_x = nullptr;        // [N, I] or null where nobody needs it
     bool adds_to_grad_x = false;                     // else overwritten
     typename P::gradient* grad_weight = nullptr;     // [O, I], added to,

@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(512, 2)
 constexpr std::size_t head_loss_scratch(long long rows) { return static_cast<std::size_t>(rows) * sizeof(float); }
 
 /// See HeadLossArgs. Three products a chunk; grad_weight is read and written once a chunk, so that small chunks cost.
-/// Dead rows of y become zero. A target outside the vocabulary makes the loss NaN. Vocabularies up to 116,000.
+/// Dead rows of y become zero. A target outside the vocabulary makes the loss NaN. Vocabularies up to 115,712.
 /// @param products  as class products
 template <class P, class Products>
 void head_loss(const HeadLossArgs<P>& a, Products& products, void* scratch, cudaStream_t stream) {
