@@ -154,6 +154,7 @@ set(SDEPTH_HEADERS
 # nvcc only.
 set(SDEPTH_CUDA_HEADERS
     kernels/cuda/error.cuh
+    kernels/cuda/launch.cuh
     kernels/cuda/architecture.cuh
     kernels/cuda/mbarrier.cuh
     kernels/cuda/cluster.cuh
@@ -171,7 +172,6 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/depth_tiles.cuh
     kernels/cuda/depth_attention.cuh
     kernels/cuda/depth_slot_gradients.cuh
-    kernels/cuda/launch.cuh
     kernels/cuda/vector.cuh
     kernels/cuda/each_row.cuh
     kernels/cuda/reduce.cuh

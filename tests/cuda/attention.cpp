@@ -173,6 +173,7 @@ TEST_CASE("attention with several items a block equals the oracle", "[attention]
         check_case({"window", 1, 6, 3, dim, 8300, 8300, true, 100}, kernels::hopper);
         check_case({"documents", 1, 6, 3, dim, 8300, 8300, true, 0, sight::documents}, kernels::hopper);
         check_case({"more columns than processors", 7, 44, 22, dim, 70, 70}, kernels::hopper);
+        check_case({"heads of a group apart", 5, 10, 5, dim, 380, 380}, kernels::hopper);
         check_case({"window, portable", 1, 6, 3, dim, 4200, 4200, true, 100}, kernels::portable);
     }
     check_case({"2^19 rows of d64", 128, 16, 8, 64, 256, 256, true, 8}, kernels::hopper);
@@ -186,8 +187,10 @@ TEST_CASE("attention's tile for long sequences on small shapes equals the oracle
         for (const auto& c : small_cases(dim)) check_case(c, kernels::long_tile);
 }
 TEST_CASE("attention with two items a block on small shapes equals the oracle", "[attention][hopper][small]") {
-    for (const int dim : {64, 128})
+    for (const int dim : {64, 128}) {
         check_case({"more columns than processors", 4, 70, 35, dim, 24, 24}, kernels::long_tile);
+        check_case({"heads of a group apart", 4, 66, 33, dim, 24, 24}, kernels::long_tile);
+    }
 }
 TEST_CASE("attention on small shapes equals the oracle", "[attention][hopper][small]") {
     for (const int dim : {64, 128})

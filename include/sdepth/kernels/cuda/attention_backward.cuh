@@ -4,8 +4,9 @@
 //
 // Three launches: attention_prepare_kernel, attention_backward_kernel, attention_finish_kernel. In the middle one a
 // block of threads owns 128 keys of one KV head and walks the query blocks, of all query heads of the group, that see
-// them: grad_k and grad_v stay in registers and no other block adds to them. grad_q is summed in fp32 in memory; the
-// adds to a query block are done in the order of key blocks, so that two runs agree bit for bit.
+// them: grad_k and grad_v stay in registers and no other block adds to them. Where that would leave too few items, the
+// heads of a group are items of their own, whose sums meet in memory, head after head. grad_q is summed in fp32 in
+// memory; the adds to a query block are done in the order of key blocks, so that two runs agree bit for bit.
 //
 //  1. Prepare: D = o . grad_o per row, log-sum-exp in base 2 (+infinity where a row sees nothing, so that P = 0), the
 //     key blocks each query block sees, no adds done yet.
@@ -19,7 +20,8 @@
 //     (head size 64, where registers allow it) by a third warpgroup, so that the first two need not meet.
 //  8. The block goes to shared memory; one of two other warps waits for its turn, adds it to memory and passes the turn
 //     on.
-//  9. After the last query block: scale grad_k, store both.
+//  9. After the last query block: scale grad_k, store both. Where heads are apart, add those before and leave the sums
+//     to the next one; the last stores.
 // 10. Finish: grad_q in bf16.
 #pragma once
 
@@ -32,21 +34,24 @@
 #include "sdepth/kernels/cuda/attention_tiles.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
 #include "sdepth/kernels/cuda/fragments.cuh"
+#include "sdepth/kernels/cuda/launch.cuh"
 #include "sdepth/kernels/cuda/mbarrier.cuh"
 #include "sdepth/kernels/cuda/tma.cuh"
 #include "sdepth/kernels/cuda/wgmma.cuh"
 
 namespace sdepth::inline v0::on_cuda {
 
-/// Order of work (step 2): key block after key block, each for all `columns` = batch x KV heads.
+/// Order of work (step 2): key block after key block, each for all `columns` of some query heads of a sequence.
 struct backward_schedule {
     int items, columns, group_size;  // group_size: query heads of a KV head
+    int each;                        // query heads of an item: all of a group, or one, see heads_apart
 };
 
 /// Tile of the backward kernel: what one instantiation is specialised for.
 template <int head_dim, int ring, bool apart_>
 struct backward_tile {
     static constexpr int dim = head_dim, query_block = 64, key_block = 128, stages = ring;
+    static constexpr bool takes_heads_apart = true;
     static constexpr bool apart = apart_;  // step 7 has a warpgroup of its own, so that the others need not meet
     static constexpr int threads = apart ? 512 : 384;
     static constexpr int producer_registers = 24, consumer_registers = apart ? (dim == 64 ? 208 : 216) : 240;
@@ -72,6 +77,7 @@ struct backward_tile {
     struct item_info {
         int round;
         int n, b, kv_head;  // key block (-1: no more items), sequence, KV head
+        int part;           // first query head, counted in the group
         int live_queries, live_keys;
     };
     struct shared {
@@ -90,6 +96,42 @@ struct backward_tile {
             sums_done;
     };
 };
+
+/// Adds the gradients of the group's heads before this item's one, in order; whether it is the last. If not, leaves the
+/// sums behind for the next. By both consumer warpgroups.
+template <class Tile>
+__device__ __forceinline__ bool add_parts(float (&grad_k)[Tile::dim / 2], float (&grad_v)[Tile::dim / 2],
+                                          const typename Tile::item_info& item, const attention_view& a,
+                                          const backward_scratch& scratch, const backward_schedule& schedule) {
+    constexpr int pieces = Tile::dim / 8;  // of four numbers, in each gradient
+    const int thread = this_thread() - 128, own = 1 + thread / 128, both = 3, part = item.part;
+    const int place = (item.b * a.kv_heads + item.kv_head) * scratch.key_blocks + item.n;
+    int* const turn = scratch.parts_turns + place;
+    float4* const at =
+        reinterpret_cast<float4*>(scratch.parts) + static_cast<std::int64_t>(place) * (2 * pieces * 256) + thread;
+    if (part > 0) {
+        if (thread % 128 == 0) wait_turn(turn, part);
+        named_sync(own, 128);
+        const auto add = [](float(&sums)[Tile::dim / 2], const float4* before) {
+#pragma unroll
+            for (int i = 0; i < pieces; ++i) {
+                const float4 x = before[i * 256];
+                sums[4 * i] = x.x + sums[4 * i], sums[4 * i + 1] = x.y + sums[4 * i + 1];
+                sums[4 * i + 2] = x.z + sums[4 * i + 2], sums[4 * i + 3] = x.w + sums[4 * i + 3];
+            }
+        };
+        add(grad_k, at), add(grad_v, at + pieces * 256);
+    }
+    if (part == schedule.group_size - 1) return true;
+#pragma unroll
+    for (int i = 0; i < pieces; ++i) {
+        at[i * 256] = {grad_k[4 * i], grad_k[4 * i + 1], grad_k[4 * i + 2], grad_k[4 * i + 3]};
+        at[(pieces + i) * 256] = {grad_v[4 * i], grad_v[4 * i + 1], grad_v[4 * i + 2], grad_v[4 * i + 3]};
+    }
+    named_sync(both, 256);
+    if (thread == 0) pass_turn(turn, part + 1);
+    return false;
+}
 
 template <class Tile>
 __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map, const CUtensorMap& k_map,
@@ -140,9 +182,11 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                 const int item = item_of(round);
                 sm.kv_free.wait((round & 1) ^ 1);
                 if (lane == 0) {
-                    const int b = item % schedule.columns / a.kv_heads, kv_head = item % schedule.columns % a.kv_heads,
-                              n = item / schedule.columns;
-                    sm.item = {round, item < schedule.items ? n : -1, b, kv_head, a.queries.of(b), a.keys.of(b)};
+                    const int column = item % schedule.columns * schedule.each, n = item / schedule.columns;
+                    const int b = column / a.heads, head = column % a.heads, kv_head = head / schedule.group_size;
+                    sm.item = {round,       item < schedule.items ? n : -1, b,
+                               kv_head,     head % schedule.group_size,     a.queries.of(b),
+                               a.keys.of(b)};
                     if (item < schedule.items) {
                         sm.kv_full.arrive_expect(2 * Tile::kv_bytes);
                         load_tile(sm.k, k_map, sm.kv_full, n * BN, kv_head * chunks, b);
@@ -166,13 +210,13 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                         const int at = __ffs(static_cast<int>(todo)) - 1;
                         todo &= todo - 1;
 #pragma unroll 1
-                        for (int u = 0; u < schedule.group_size; ++u) {
+                        for (int u = 0; u < schedule.each; ++u) {
                             const int s = count % Tile::stages;
                             sm.free[s].wait((count / Tile::stages & 1) ^ 1);
                             ++count;
                             if (lane != at) continue;
                             const int block = top - lane;
-                            const int head = sm.item.kv_head * schedule.group_size + u;
+                            const int head = sm.item.kv_head * schedule.group_size + sm.item.part + u;
                             const int slot = (sm.item.b * a.heads + head) * scratch.query_blocks + block;
                             sm.info[s] = {slot, block * BM, order / 2, order % 2};
                             sm.full[s].arrive_expect(2 * Tile::q_bytes + 2 * BM * 4);
@@ -457,6 +501,10 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
         if (Tile::apart) sm.sums_done.wait(round & 1);
         sm.free[count % Tile::stages].arrive();
         ++count;
+        if (schedule.each < schedule.group_size && !add_parts<Tile>(grad_k, grad_v, sm.item, a, scratch, schedule)) {
+            sm.kv_free.arrive();
+            continue;
+        }
         const int out_thread = this_thread(), row = out_thread % 128 / 32 * 16 + out_thread % 16,
                   half = out_thread % 32 / 16;
         unsigned char* const k_out = sm.k + group * 64 * D * 2;  // [dim / 64][64][64]
@@ -496,6 +544,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                               const __grid_constant__ CUtensorMap grad_k_map,
                               const __grid_constant__ CUtensorMap grad_v_map, const attention_view a,
                               const backward_scratch scratch, const backward_schedule schedule) {
+    let_next_kernel_start();
     if constexpr (SDEPTH_HOPPER_CODE)
         attention_backward_body<Tile>(q_map, k_map, v_map, grad_o_map, grad_k_map, grad_v_map, a, scratch, schedule);
     else
@@ -515,8 +564,11 @@ backward_scratch attention_backward_launch(const AttentionBackwardArgs<__nv_bflo
     backward_layout<Tile>(a, scratch, s);
     const attention_view view(a);
     const int Tq = a.queries.capacity, Tk = a.keys.capacity, o_row = a.heads * a.head_dim;
-    backward_schedule schedule{0, a.batch * a.kv_heads, a.heads / a.kv_heads};
-    schedule.items = (Tk + Tile::key_block - 1) / Tile::key_block * schedule.columns;
+    backward_schedule schedule{};
+    schedule.group_size = a.heads / a.kv_heads;
+    schedule.each = heads_apart<Tile>(a) ? 1 : schedule.group_size;
+    schedule.columns = a.batch * a.heads / schedule.each;
+    schedule.items = s.key_blocks * schedule.columns;
 
     attention_prepare<Tile>(g, s, stream);
 

@@ -2,8 +2,8 @@
 // The two small kernels around the backward kernels, their first and last steps, and the scratch that the three share.
 // Both are bound by memory: they read o and grad_o, or write grad_q, once. Rank 5.
 //
-// Members of a Tile: dim, query_block, key_block, sum_count and sum_piece(sums of a block, rows in units of 16, columns
-// in units of 8, lane), which gives what a thread of the tensor cores holds there.
+// Members of a Tile: dim, query_block, key_block, takes_heads_apart, sum_count and sum_piece(sums of a block, rows in
+// units of 16, columns in units of 8, lane), which gives what a thread of the tensor cores holds there.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -22,22 +22,40 @@ namespace sdepth::inline v0::on_cuda {
 /// What the kernels hand to each other: a part of scratch each.
 struct backward_scratch {
     int query_blocks;  // of each sequence
+    int key_blocks;
     float* sums;       // [B, H, query_blocks][query_block * dim], grad_q in the order of the tensor cores' registers
     float* row_data;   // [B, H, query_blocks][2][query_block]: log-sum-exp in base 2, D
     int4* sight;       // [B, query_blocks], a block_range
     int* turns;        // [B, H, query_blocks], adds done
+    float* parts;      // [B, Hkv, key_blocks][2][key_block * dim], grad_k and grad_v of some heads; heads_apart only
+    int* parts_turns;  // [B, Hkv, key_blocks], heads that these have; heads_apart only
 };
+
+/// Blocks of threads at a time on an H100 or H200. A constant, so that sums have one order on every device.
+inline constexpr int backward_round = 132;
+
+/// Whether each query head of a group has items of its own, and the group's grad_k and grad_v are added up in turn:
+/// where whole groups would not make a round, of which the longest item, twice the mean, is all the time.
+template <class Tile>
+constexpr bool heads_apart(const AttentionArgs<__nv_bfloat16>& a) {
+    const long long blocks = (a.keys.capacity + Tile::key_block - 1) / Tile::key_block;
+    return Tile::takes_heads_apart && a.heads > a.kv_heads && a.batch * blocks * a.kv_heads <= backward_round;
+}
 
 /// Splits scratch; with a null pointer only counts: returns the bytes.
 template <class Tile>
 constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, void* at, backward_scratch& s) {
     s.query_blocks = (a.queries.capacity + Tile::query_block - 1) / Tile::query_block;
+    s.key_blocks = (a.keys.capacity + Tile::key_block - 1) / Tile::key_block;
     const long long blocks = static_cast<long long>(a.batch) * s.query_blocks, slots = blocks * a.heads;
+    const long long parts = heads_apart<Tile>(a) ? static_cast<long long>(a.batch) * a.kv_heads * s.key_blocks : 0;
     carver take = at == nullptr ? carver() : carver(at);
     take(s.sums, slots * Tile::sum_count);
     take(s.row_data, slots * 2 * Tile::query_block);
     take(s.sight, blocks);
     take(s.turns, slots);
+    take(s.parts, parts * 2 * Tile::key_block * Tile::dim);
+    take(s.parts_turns, parts);
     return static_cast<std::size_t>(take.bytes());
 }
 
@@ -45,7 +63,7 @@ constexpr std::size_t backward_layout(const AttentionArgs<__nv_bfloat16>& a, voi
 template <class Tile>
 __global__ void __launch_bounds__(256)
     attention_prepare_kernel(const attention_view a, const __nv_bfloat16* o, const __nv_bfloat16* grad_o,
-                             const float* lse, const backward_scratch scratch) {
+                             const float* lse, const backward_scratch scratch, bool apart) {
     constexpr int lanes = Tile::dim / 8;  // threads of a row, 16 bytes each
     const int block = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y),
               b = static_cast<int>(blockIdx.z);
@@ -57,6 +75,9 @@ __global__ void __launch_bounds__(256)
             scratch.sight[b * scratch.query_blocks + block] = {see.begin, see.end, see.full_begin, see.full_end};
     }
     if (thread == 0) scratch.turns[(b * a.heads + head) * scratch.query_blocks + block] = 0;
+    if (apart && head < a.kv_heads)
+        for (int n = block + thread * scratch.query_blocks; n < scratch.key_blocks; n += 256 * scratch.query_blocks)
+            scratch.parts_turns[(b * a.kv_heads + head) * scratch.key_blocks + n] = 0;
 
     // All rows of a thread are on their way at a time.
     constexpr int step = 256 / lanes, ahead = Tile::query_block / step;
@@ -155,7 +176,8 @@ void attention_prepare(const AttentionBackwardArgs<__nv_bfloat16>& g, const back
     const AttentionArgs<__nv_bfloat16>& a = g.forward;
     const dim3 grid(static_cast<unsigned>(s.query_blocks), static_cast<unsigned>(a.heads),
                     static_cast<unsigned>(a.batch));
-    attention_prepare_kernel<Tile><<<grid, 256, 0, stream>>>(attention_view(a), a.o, g.grad_o, a.lse, s);
+    attention_prepare_kernel<Tile>
+        <<<grid, 256, 0, stream>>>(attention_view(a), a.o, g.grad_o, a.lse, s, heads_apart<Tile>(a));
     check(cudaGetLastError(), "attention_backward");
 }
 template <class Tile>

@@ -48,6 +48,7 @@ namespace sdepth::inline v0::on_cuda {
 template <int head_dim>
 struct portable_backward_tile {
     static constexpr int dim = head_dim, key_block = 128, query_block = dim == 64 ? 128 : 64, threads = 256;
+    static constexpr bool takes_heads_apart = false;
     static constexpr int q_bytes = query_block * dim * 2, kv_bytes = key_block * dim * 2;
     static constexpr int sum_count = query_block * dim;  // of grad_q, one block
     static constexpr int handover = dim == 64 ? 4 : 1;   // P goes from so many warps to as many

@@ -14,11 +14,17 @@
 
 namespace sdepth::inline v0::on_cuda {
 
+/// Once all blocks of a kernel have come here, those of a next one that `launch_early` starts take their places as they
+/// become free.
+__device__ inline void let_next_kernel_start() {
+    if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
 /// First line of a kernel that `launch_early` starts: what follows sees everything that the kernels before it wrote.
-/// The next kernel's blocks may take their places meanwhile, and wait in turn.
+/// The next kernel's blocks may take their places meanwhile, and wait in turn. A kernel may do before it what needs
+/// nothing of the kernel just before.
 __device__ inline void wait_for_kernel_before() {
-    if constexpr (SDEPTH_HOPPER_CODE)
-        asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+    let_next_kernel_start();
+    if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 namespace detail {
@@ -30,6 +36,13 @@ inline bool starts_early() {
 }
 
 }  // namespace detail
+
+/// The kernel, which may then take so many bytes of shared memory.
+template <class Kernel>
+Kernel with_shared(Kernel kernel, std::size_t bytes, const char* what) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), what);
+    return kernel;
+}
 
 /// kernel<<<grid, block, shared, stream>>>(arguments...) where the device can, before its time; elsewhere in its time.
 template <class... P, class... A>

@@ -23,6 +23,7 @@
 #include "sdepth/kernels/cuda/attention_tiles.cuh"
 #include "sdepth/kernels/cuda/deferred_sums.cuh"
 #include "sdepth/kernels/cuda/error.cuh"
+#include "sdepth/kernels/cuda/launch.cuh"
 #include "sdepth/kernels/cuda/rotary.cuh"
 #include "sdepth/kernels/cuda/vector.cuh"
 #include "sdepth/ops/attention.hpp"
@@ -69,7 +70,6 @@ __global__ void __launch_bounds__(128)
     if (thread < D / 2) turns[thread] = speeds.turns[thread];
     if (norm && thread < D) weights[thread] = to_float(f.weight[thread]);
     __syncthreads();
-    const int4 see = scratch.sight[b * scratch.query_blocks + block];
     const int live = f.rows.each.of(b);
     const auto row_of = [&](int r) { return f.rows.first(b) + first + 8 * r; };
 
@@ -85,6 +85,9 @@ __global__ void __launch_bounds__(128)
         }
     }
 
+    // Only from here on does it need what attention's kernel left.
+    wait_for_kernel_before();
+    const int4 see = scratch.sight[b * scratch.query_blocks + block];
     float sums[2 * J][8] = {};  // of the weight's gradient
     const int begin = static_cast<int>(blockIdx.y) * heads;
 #pragma unroll 1
@@ -158,14 +161,23 @@ __global__ void __launch_bounds__(128)
     if (thread < D) partial[id * D + thread] = all[0][thread] + all[1][thread] + all[2][thread] + all[3][thread];
 }
 
-/// Bytes of scratch for prepared_attention_backward.
+/// Bytes of scratch for prepared_attention_backward of as many rows as `a` has, or fewer.
 template <class Arch>
 constexpr std::size_t prepared_attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     return detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
         using Tile = decltype(tile);
-        backward_scratch s{};
-        const int most_blocks = detail::blocks_in(detail::prepared_grid<Tile>(a, detail::least_prepared_heads));
-        return backward_layout<Tile>(a, nullptr, s) + static_cast<std::size_t>(most_blocks) * Tile::dim * sizeof(float);
+        const auto bytes = [](const AttentionArgs<__nv_bfloat16>& shape) {
+            backward_scratch s{};
+            const int most_blocks = detail::blocks_in(detail::prepared_grid<Tile>(shape, detail::least_prepared_heads));
+            return backward_layout<Tile>(shape, nullptr, s) +
+                   static_cast<std::size_t>(most_blocks) * Tile::dim * sizeof(float);
+        };
+        // Few rows can need more than many: see heads_apart.
+        const int few = backward_round / (a.batch * a.kv_heads) * Tile::key_block;
+        AttentionArgs<__nv_bfloat16> shorter = a;
+        shorter.queries.capacity = std::min(a.queries.capacity, few);
+        shorter.keys.capacity = std::min(a.keys.capacity, few);
+        return std::max(bytes(a), bytes(shorter));
     });
 }
 
@@ -187,9 +199,8 @@ void prepared_attention_backward(const AttentionBackwardArgs<__nv_bfloat16>& g, 
         const dim3 grid = detail::prepared_grid<Tile>(a, heads);
         const int blocks = detail::blocks_in(grid);
         auto* const partial = sums.room<float>(static_cast<std::size_t>(blocks) * Tile::dim * sizeof(float), stream);
-        prepared_finish_kernel<Tile, P><<<grid, 128, 0, stream>>>(
-            attention_view(a), s, queries, rotary_speeds(a.head_dim, queries.forward.base), heads, partial);
-        check(cudaGetLastError(), "attention_backward");
+        launch_early(prepared_finish_kernel<Tile, P>, grid, 128, 0, stream, "attention_backward", attention_view(a), s,
+                     queries, rotary_speeds(a.head_dim, queries.forward.base), heads, partial);
         if (queries.forward.norm == qk_norm::none) return;
         sums.add_columns(partial, blocks, a.head_dim, queries.grad_weight, "attention_backward", stream);
     });
