@@ -173,6 +173,7 @@ set(SDEPTH_CUDA_HEADERS
     kernels/cuda/depth_attention.cuh
     kernels/cuda/depth_slot_gradients.cuh
     kernels/cuda/vector.cuh
+    kernels/cuda/row_ring.cuh
     kernels/cuda/each_row.cuh
     kernels/cuda/reduce.cuh
     kernels/cuda/depth_slots.cuh

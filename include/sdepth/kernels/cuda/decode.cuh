@@ -19,6 +19,7 @@ static __global__ void __launch_bounds__(256) positions_kernel(const PositionsAr
 // Keys and values of one row each; rows beyond the cache's capacity are left out.
 template <class P>
 struct cache_op {
+    static constexpr bool takes_rows = true;
     CacheArgs<P> a;
     using loaded = struct { eight<typename P::activation> k, v; };
 

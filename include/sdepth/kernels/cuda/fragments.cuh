@@ -83,6 +83,10 @@ __device__ inline void copy_16(std::uint32_t to, const void* from) {
 __device__ inline void copy_16(std::uint32_t to, const void* from, bool there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
 }
+/// Copies 4 bytes.
+__device__ inline void copy_4(std::uint32_t to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most `left` groups of this thread's copies are on their way.
 template <int left>

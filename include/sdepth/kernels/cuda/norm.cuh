@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sdepth/kernels/cuda/deferred_sums.cuh"
+#include "sdepth/kernels/cuda/row_ring.cuh"
 #include "sdepth/ops/norm.hpp"
 
 namespace sdepth::inline v0::on_cuda {
@@ -67,97 +68,88 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind. With `many` rows the next one's
-/// numbers are on their way while this one's are used; with few, those that are added to take their registers, and
+/// Rows on their way to a team of rms_norm_backward_kernel: x, grad_y, what is added (if so); rstd.
+template <bool adds, class P>
+using norm_ring = row_ring<typename P::activation, adds ? 12 : 8, 1, adds ? 2 : 3>;
+
+/// A fixed number of blocks walks the rows; each leaves its sums of grad_weight behind. `adds`: grad_x is added to, or
 /// `also` is served.
-template <bool whole, bool many, int warps, class P>
-__global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
-    rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
+template <bool whole, bool adds, class P>
+__global__ void __launch_bounds__(256, 2) rms_norm_backward_kernel(const RmsNormBackwardArgs<P> g, float* partial) {
     wait_for_kernel_before();
+    using T = typename P::activation;
+    extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     const RmsNormArgs<P>& a = g.forward;
-    const row_teams t(a.width, warps);
+    const row_teams t(a.width);
     const team_member me(t);
-    using loaded = eight<typename P::activation>;
-    const auto* const added = g.adds_to_grad_x ? g.grad_x : g.also;
+    norm_ring<adds, P> ahead(raw);
+    const T* const added = g.adds_to_grad_x ? g.grad_x : g.also;
     float sums[4][8] = {};
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
     const auto columns_of = [&](int row) {
-        return row < all && row_place(a.rows, row).live(a.rows) ? a.width - me.column() : 0;  // from this thread's on
+        return is_live(a.rows, row) ? a.width - me.column() : 0;  // from this thread's on
     };
-    const auto load = [&](int row, int columns, loaded(&x)[4], loaded(&grad_y)[4]) {
+    const auto ask = [&](int stage, int row) {
+        const int columns = columns_of(row);
         const long long at = static_cast<long long>(row) * a.width + me.column();
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
-            x[u] = load_eight<whole>(a.x + at + 256 * u, columns - 256 * u);
-            grad_y[u] = load_eight<whole>(g.grad_y + at + 256 * u, columns - 256 * u);
+            ahead.template ask<whole>(stage, u, a.x + at + 256 * u, columns - 256 * u);
+            ahead.template ask<whole>(stage, 4 + u, g.grad_y + at + 256 * u, columns - 256 * u);
+            if constexpr (adds) ahead.template ask<whole>(stage, 8 + u, added + at + 256 * u, columns - 256 * u);
         }
+        if (columns > 0) ahead.ask(stage, 0, a.rstd + row);
+        ahead.close();
     };
-    loaded next_x[4], next_grad_y[4];
-    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
-    float next_rstd = 0;
-    if constexpr (many) {
-        load(row, next, next_x, next_grad_y);
-        if (next > 0) next_rstd = a.rstd[row];
-    }
+    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), stage = 0;
+    for (int s = 0; s < ahead.stages; ++s) ask(s, row + s * stride);
     for (int first = static_cast<int>(blockIdx.x) * t.teams; first < all; first += stride, row += stride) {
-        const int columns = next;
-        loaded x[4], grad_y[4];
-        float rstd = next_rstd;
-        next = columns_of(row + stride);
-        if constexpr (many) {
-#pragma unroll
-            for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_y[u] = next_grad_y[u];
-            load(row + stride, next, next_x, next_grad_y);
-            next_rstd = next > 0 ? a.rstd[row + stride] : 0.f;
-        } else {
-            load(row, columns, x, grad_y);
-            if (columns > 0) rstd = a.rstd[row];
-        }
+        const int columns = columns_of(row);
+        ahead.wait();
+        const float rstd = columns > 0 ? ahead.scalar(stage, 0) : 0.f;
         const long long at = static_cast<long long>(row) * a.width + me.column();
         const auto* const weight = a.weight + me.column();
-        // Early, for a load after a store waits for it, for all the compiler knows.
-        loaded old[4];
-        if (!many && added != nullptr)
-#pragma unroll
-            for (int u = 0; u < 4; ++u)
-                if (256 * u < columns) old[u] = load_eight<whole>(added + at + 256 * u, columns - 256 * u);
         float along = 0;
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
+            const auto x = ahead.piece(stage, u), grad_y = ahead.piece(stage, 4 + u);
             const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
 #pragma unroll
-            for (int e = 0; e < 8; ++e) along += to_float(w.x[e]) * to_float(grad_y[u].x[e]) * to_float(x[u].x[e]);
+            for (int e = 0; e < 8; ++e) along += to_float(w.x[e]) * to_float(grad_y.x[e]) * to_float(x.x[e]);
         }
         along = me.sum(along) * rstd * rstd / static_cast<float>(a.width);
+        asm volatile("" ::: "memory");  // read the row again: there are no registers to keep it
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
-            loaded was;
-            if constexpr (many) {
-                if (g.adds_to_grad_x) was = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
-            } else {
-                was = old[u];
-            }
+            const auto x = ahead.piece(stage, u), grad_y = ahead.piece(stage, 4 + u);
+            eight<T> was;
+            if constexpr (adds) was = ahead.piece(stage, 8 + u);
             float y[8];
 #pragma unroll
             for (int e = 0; e < 8; ++e) {
-                const float gy = to_float(grad_y[u].x[e]), xe = to_float(x[u].x[e]);
+                const float gy = to_float(grad_y.x[e]), xe = to_float(x.x[e]);
                 sums[u][e] += gy * xe * rstd;
                 y[e] = rstd * (to_float(w.x[e]) * gy - xe * along);
-                if (g.adds_to_grad_x) y[e] += to_float(was.x[e]);
+                if constexpr (adds) y[e] += g.adds_to_grad_x ? to_float(was.x[e]) : 0.f;
             }
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
-            if (many || g.also == nullptr) continue;
-            if (g.adds_to_grad_x) was = load_eight<whole>(g.also + at + 256 * u, columns - 256 * u);
+            if constexpr (adds) {
+                if (g.also == nullptr) continue;
+                if (g.adds_to_grad_x) was = load_eight<whole>(g.also + at + 256 * u, columns - 256 * u);
 #pragma unroll
-            for (int e = 0; e < 8; ++e) y[e] = to_float(from_float<typename P::activation>(y[e])) + to_float(was.x[e]);
-            store_eight<whole>(g.also + at + 256 * u, y, columns - 256 * u);
+                for (int e = 0; e < 8; ++e) y[e] = to_float(from_float<T>(y[e])) + to_float(was.x[e]);
+                store_eight<whole>(g.also + at + 256 * u, y, columns - 256 * u);
+            }
         }
+        ask(stage, row + ahead.stages * stride);
+        stage = stage + 1 == ahead.stages ? 0 : stage + 1;
     }
-    me.store_columns(t, sums, partial + static_cast<long long>(blockIdx.x) * a.width, a.width);
+    me.store_columns(t, sums, reinterpret_cast<float*>(raw), partial + static_cast<long long>(blockIdx.x) * a.width,
+                     a.width);
 }
 
 namespace detail {
@@ -193,16 +185,7 @@ void add_rms_norm(const AddArgs<P>& s, const RmsNormArgs<P>& a, cudaStream_t str
     detail::launch_rms_norm<norm_input::added>(a, GatherArgs<P>{}, s, stream);
 }
 
-namespace detail {
-
-inline constexpr long long few_rows = 8192;  // up to eight for each team of four warps
-
-}  // namespace detail
-
 constexpr std::size_t rms_norm_backward_scratch(int width) { return column_sums_scratch(width); }
-
-template <class P>
-void add(const AddArgs<P>& a, cudaStream_t stream);
 
 /// See RmsNormBackwardArgs. grad_x may be grad_y.
 template <class P>
@@ -211,19 +194,18 @@ void rms_norm_backward(const RmsNormBackwardArgs<P>& g, block_sums sums, cudaStr
     detail::check_rows(a.rows, a.width, "rms_norm_backward");
     detail::check_width(a.width, "rms_norm_backward");
     if (a.rows.capacity() < 1) return;
-    const bool many = a.rows.capacity() > detail::few_rows;
     auto* partial = sums.room<float>(rms_norm_backward_scratch(a.width), stream);
-    const int blocks =
-        detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            const auto run = [&](auto of_many) {
-                launch_early(rms_norm_backward_kernel<whole(), of_many(), warps(), P>, grid, t, 0, stream,
-                             "rms_norm_backward", g, partial);
-            };
-            many ? run(std::true_type{}) : run(std::false_type{});
-        });
+    const int blocks = detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto grid, auto threads) {
+        const auto run = [&](auto adds) {
+            const auto kernel = rms_norm_backward_kernel<whole(), adds(), P>;
+            constexpr std::size_t bytes = 8 * norm_ring<adds(), P>::bytes;
+            static_assert(bytes >= 8 * row_teams::column_room * sizeof(float));
+            launch_early(with_shared(kernel, bytes, "rms_norm_backward"), grid, threads, bytes, stream,
+                         "rms_norm_backward", g, partial);
+        };
+        g.adds_to_grad_x || g.also != nullptr ? run(std::true_type{}) : run(std::false_type{});
+    });
     sums.add_columns(partial, blocks, a.width, g.grad_weight, "rms_norm_backward", stream);
-    if (many && g.also != nullptr)
-        add(AddArgs<P>{.rows = a.rows, .width = a.width, .x = g.also, .a = g.grad_x, .sum = g.also}, stream);
 }
 
 namespace detail {

@@ -27,6 +27,7 @@ struct row_teams {
         : warps((width + 1023) / 1024), teams(block > warps ? block / warps : 1) {}
     __host__ __device__ int threads() const { return warps * teams * 32; }
     static constexpr int widest = 8192;
+    static constexpr int column_room = 1024;  // see store_columns
 };
 
 namespace detail {
@@ -36,21 +37,16 @@ inline void check_width(int width, const char* what) {
         throw error(std::string(what) + ": width " + std::to_string(width) + " has no kernel; use 1 to " +
                     std::to_string(row_teams::widest));
 }
-// Calls launch(whole, warps of a block, blocks, threads) for a kernel that sums columns, the first two as constants;
-// returns the blocks: as many as leave each team two rows, no more than column_sum_blocks.
+// Calls launch(whole as a constant, blocks, threads) for a kernel that sums columns; returns the blocks: as many as
+// leave each team two rows, no more than column_sum_blocks.
 template <class Launch>
 int with_column_teams(long long rows, int width, const Launch& launch) {
-    const auto run = [&](auto whole, auto warps) {
-        const row_teams t(width, warps());
-        const long long wanted = (rows + 2LL * t.teams - 1) / (2LL * t.teams);
-        const auto blocks = static_cast<unsigned>(std::clamp<long long>(wanted, 1, column_sum_blocks));
-        launch(whole, warps, blocks, static_cast<unsigned>(t.threads()));
-        return static_cast<int>(blocks);
-    };
-    using std::integral_constant;
-    if (width % 8 != 0) return run(std::false_type{}, integral_constant<int, 8>{});
-    return width > 4096 ? run(std::true_type{}, integral_constant<int, 8>{})
-                        : run(std::true_type{}, integral_constant<int, 4>{});
+    const row_teams t(width);
+    const long long wanted = (rows + 2LL * t.teams - 1) / (2LL * t.teams);
+    const auto blocks = static_cast<unsigned>(std::clamp<long long>(wanted, 1, column_sum_blocks));
+    const auto threads = static_cast<unsigned>(t.threads());
+    width % 8 == 0 ? launch(std::true_type{}, blocks, threads) : launch(std::false_type{}, blocks, threads);
+    return static_cast<int>(blocks);
 }
 
 }  // namespace detail
@@ -80,8 +76,9 @@ class team_member {
     }
 
     /// Adds up the teams' sums of columns, in order, and stores them to `to` [width]. Every thread takes part.
-    __device__ void store_columns(const row_teams& t, const float (&sums)[4][8], float* to, int width) const {
-        __shared__ __align__(16) float all[8 * 1024];
+    /// @param all  shared memory, column_room numbers for each warp of the block; what it held is lost
+    __device__ void store_columns(const row_teams& t, const float (&sums)[4][8], float* all, float* to,
+                                  int width) const {
         __syncthreads();
         float* const mine = all + (threadIdx.x / 32) * 1024 + (threadIdx.x % 32);
 #pragma unroll

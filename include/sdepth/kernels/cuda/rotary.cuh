@@ -2,11 +2,12 @@
 // Preparation of queries and keys: norm of each head, then rotary phases at original positions; bound by memory.
 // Rank 5.
 //
-// One warp: one row, all its heads in turn, so that the angles of a row are found once. A lane holds eight pairs of
-// elements c and c + h/2. Other head sizes than 16 times a power of two take the plain kernels, a warp for each head.
-// A norm over the full width is an rms_norm of its own, before or after.
+// One warp: one row after another, all its heads in turn, so that the angles of a row are found once. A lane holds
+// eight pairs of elements c and c + h/2. Other head sizes than 16 times a power of two take the plain kernels, a warp
+// for each head. A norm over the full width is an rms_norm of its own, before or after.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <type_traits>
@@ -54,69 +55,96 @@ struct rotary_lane {
         for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
         return x;
     }
-    /// Angles of a row; `speeds` in shared memory.
-    __device__ void phases(const double* speeds, int position, float (&cosine)[8], float (&sine)[8]) const {
+    /// Angles of a row, each found by one lane of the warp; `speeds` and the warp's `room` [pairs] in shared memory.
+    __device__ void phases(const double* speeds, int position, float2* room, float (&cosine)[8],
+                           float (&sine)[8]) const {
+        __syncwarp();
+        for (int p = static_cast<int>(threadIdx.x) % 32; p < half; p += 32) room[p] = rotary_phase(speeds[p], position);
+        __syncwarp();
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const float2 p = rotary_phase(speeds[c + i], position);
-            cosine[i] = p.x, sine[i] = p.y;
+        for (int i = 0; i < 8; i += 2) {
+            const float4 two = *reinterpret_cast<const float4*>(room + c + i);
+            cosine[i] = two.x, sine[i] = two.y, cosine[i + 1] = two.z, sine[i + 1] = two.w;
         }
     }
 };
 
+/// Rows of a warp: from its number among all warps on, as many apart as there are warps.
+struct rotary_rows {
+    long long row, step;
+
+    __device__ rotary_rows()
+        : row(static_cast<long long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32),
+          step(static_cast<long long>(gridDim.x) * (blockDim.x / 32)) {}
+    template <class P>
+    __device__ int position(const QkPrepareArgs<P>& a, long long of) const {
+        return a.rotary && is_live(a.rows, of) ? rotary_position(a, row_place(a.rows, of)) : 0;
+    }
+};
+
 template <class P>
-__global__ void __launch_bounds__(128, 4) qk_prepare_kernel(const QkPrepareArgs<P> a, const rotary_speeds speeds) {
+using rotary_ring = row_ring<typename P::activation, 2, 0, 6>;  // both halves of x
+
+template <class P>
+__global__ void __launch_bounds__(128, 5) qk_prepare_kernel(const QkPrepareArgs<P> a, const rotary_speeds speeds) {
+    wait_for_kernel_before();
     __shared__ double turns[rotary_speeds::most];
     __shared__ __align__(16) float weights[2 * rotary_speeds::most];
+    __shared__ __align__(16) float2 angles[4][rotary_speeds::most];
+    __shared__ __align__(16) unsigned char room[4 * rotary_ring<P>::bytes];
     if (threadIdx.x < rotary_speeds::most) turns[threadIdx.x] = speeds.turns[threadIdx.x];
     for (int c = static_cast<int>(threadIdx.x); a.norm != qk_norm::none && c < a.head_dim; c += 128)
         weights[c] = to_float(a.weight[c]);
     __syncthreads();
-    const long long row = blockIdx.x * 4LL + threadIdx.x / 32;
-    if (row >= a.rows.capacity()) return;
-    const row_place place(a.rows, row);
-    if (!place.live(a.rows)) return;
     const rotary_lane me(a.head_dim);
     const bool norm = a.norm != qk_norm::none;
-    constexpr int ahead = 2;  // groups of heads whose numbers are on their way at a time
-    const long long group = static_cast<long long>(me.heads) * a.head_dim;
-    eight<typename P::activation> raw[ahead][2];
-    const auto load = [&](int first) {
-        const long long from = (row * a.heads + first) * a.head_dim + me.c;
-#pragma unroll
-        for (int u = 0; u < ahead; ++u)
-#pragma unroll
-            for (int part = 0; part < 2; ++part)
-                if (first + u * me.heads < a.heads)
-                    raw[u][part] = load_eight<true>(a.x + from + u * group + part * me.half, 8);
-    };
-    load(me.head);
-    float cosine[8], sine[8];
-    if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
-    const auto weight = [&](int part) { return load_eight<true>(weights + me.c + part * me.half, 8); };
-
-    for (int first = me.head; first - me.head < a.heads; first += ahead * me.heads) {  // all lanes, for the sums
-        if (first != me.head) load(first);
-        const long long from = (row * a.heads + first) * a.head_dim + me.c;
-#pragma unroll
-        for (int u = 0; u < ahead; ++u) {
-            const int head = first + u * me.heads;
-            const bool there = head < a.heads;
-            float low[8], high[8];
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                low[i] = there ? to_float(raw[u][0].x[i]) : 0.f;
-                high[i] = there ? to_float(raw[u][1].x[i]) : 0.f;
+    rotary_ring<P> ahead(room);
+    rotary_rows rows;
+    // What is asked for runs ahead of what is worked on.
+    long long asked = rows.row;
+    int asked_head = me.head;
+    const auto ask = [&](int stage) {
+        if (asked < a.rows.capacity()) {
+            if (asked_head < a.heads && is_live(a.rows, asked)) {
+                const auto* const from = a.x + (asked * a.heads + asked_head) * a.head_dim + me.c;
+                ahead.template ask<true>(stage, 0, from, 8);
+                ahead.template ask<true>(stage, 1, from + me.half, 8);
             }
+            asked_head += me.heads;
+            if (asked_head - me.head >= a.heads) asked_head = me.head, asked += rows.step;
+        }
+        ahead.close();
+    };
+#pragma unroll 1
+    for (int s = 0; s < ahead.stages; ++s) ask(s);
+    int stage = 0, next_position = rows.position(a, rows.row);
+    for (long long row = rows.row; row < a.rows.capacity(); row += rows.step) {
+        const bool live = is_live(a.rows, row);
+        const int position = next_position;
+        next_position = rows.position(a, row + rows.step);
+        float cosine[8], sine[8];
+        if (a.rotary) me.phases(turns, position, angles[threadIdx.x / 32], cosine, sine);
+        for (int first = 0; first < a.heads; first += me.heads) {  // all lanes, for the sums
+            const int head = first + me.head;
+            const bool there = live && head < a.heads;
+            ahead.wait();
+            float low[8] = {}, high[8] = {};
+            if (there) {
+                const auto l = ahead.piece(stage, 0), h = ahead.piece(stage, 1);
+#pragma unroll
+                for (int i = 0; i < 8; ++i) low[i] = to_float(l.x[i]), high[i] = to_float(h.x[i]);
+            }
+            ask(stage);
+            stage = stage + 1 == ahead.stages ? 0 : stage + 1;
             if (norm) {
                 float sum = 0;
 #pragma unroll
                 for (int i = 0; i < 8; ++i) sum += low[i] * low[i] + high[i] * high[i];
-                const eight<float> w[2] = {weight(0), weight(1)};
                 const float rstd = rsqrtf(me.sum(sum) / static_cast<float>(a.head_dim) + static_cast<float>(a.epsilon));
                 if (there && me.c == 0) a.rstd[row * a.heads + head] = rstd;
+                const auto w = load_eight<true>(weights + me.c, 8), v = load_eight<true>(weights + me.c + me.half, 8);
 #pragma unroll
-                for (int i = 0; i < 8; ++i) low[i] *= w[0].x[i] * rstd, high[i] *= w[1].x[i] * rstd;
+                for (int i = 0; i < 8; ++i) low[i] *= w.x[i] * rstd, high[i] *= v.x[i] * rstd;
             }
             if (a.rotary)
 #pragma unroll
@@ -126,22 +154,52 @@ __global__ void __launch_bounds__(128, 4) qk_prepare_kernel(const QkPrepareArgs<
                     high[i] = h * cosine[i] + l * sine[i];
                 }
             if (!there) continue;
-            store_eight<true>(a.y + from + u * group, low, 8);
-            store_eight<true>(a.y + from + u * group + me.half, high, 8);
+            auto* const to = a.y + (row * a.heads + head) * a.head_dim + me.c;
+            store_eight<true>(to, low, 8);
+            store_eight<true>(to + me.half, high, 8);
         }
     }
 }
 
 template <class P>
-__global__ void __launch_bounds__(256)
+using rotary_backward_ring = row_ring<typename P::activation, 4, 1, 4>;  // both halves of grad_y and of x; rstd
+
+template <class P>
+__global__ void __launch_bounds__(256, 2)
     qk_prepare_backward_kernel(const QkPrepareBackwardArgs<P> g, const rotary_speeds speeds, float* partial) {
+    wait_for_kernel_before();
+    extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     const QkPrepareArgs<P>& a = g.forward;
     __shared__ double turns[rotary_speeds::most];
+    __shared__ __align__(16) float2 angles[8][rotary_speeds::most];
     __shared__ float all[8][2 * rotary_speeds::most];
     if (threadIdx.x < rotary_speeds::most) turns[threadIdx.x] = speeds.turns[threadIdx.x];
     __syncthreads();
     const rotary_lane me(a.head_dim);
     const bool norm = a.norm != qk_norm::none;
+    rotary_backward_ring<P> ahead(raw);
+    rotary_rows rows;
+    long long asked = rows.row;
+    int asked_head = me.head;
+    const auto ask = [&](int stage) {
+        if (asked < a.rows.capacity()) {
+            if (asked_head < a.heads && is_live(a.rows, asked)) {
+                const long long item = asked * a.heads + asked_head, at = item * a.head_dim + me.c;
+                ahead.template ask<true>(stage, 0, g.grad_y + at, 8);
+                ahead.template ask<true>(stage, 1, g.grad_y + at + me.half, 8);
+                if (norm) {
+                    ahead.template ask<true>(stage, 2, a.x + at, 8);
+                    ahead.template ask<true>(stage, 3, a.x + at + me.half, 8);
+                    ahead.ask(stage, 0, a.rstd + item);
+                }
+            }
+            asked_head += me.heads;
+            if (asked_head - me.head >= a.heads) asked_head = me.head, asked += rows.step;
+        }
+        ahead.close();
+    };
+#pragma unroll 1
+    for (int s = 0; s < ahead.stages; ++s) ask(s);
     float weight[2][8], sums[2][8] = {};
     if (norm)
 #pragma unroll
@@ -150,28 +208,32 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
             for (int i = 0; i < 8; ++i) weight[part][i] = to_float(w.x[i]);
         }
-    for (long long row = blockIdx.x * 8LL + threadIdx.x / 32; row < a.rows.capacity(); row += gridDim.x * 8LL) {
-        const row_place place(a.rows, row);
-        if (!place.live(a.rows)) continue;
+    int stage = 0, next_position = rows.position(a, rows.row);
+    for (long long row = rows.row; row < a.rows.capacity(); row += rows.step) {
+        const bool live = is_live(a.rows, row);
+        const int position = next_position;
+        next_position = rows.position(a, row + rows.step);
         float cosine[8], sine[8];
-        if (a.rotary) me.phases(turns, rotary_position(a, place), cosine, sine);
+        if (a.rotary) me.phases(turns, position, angles[threadIdx.x / 32], cosine, sine);
         for (int first = 0; first < a.heads; first += me.heads) {
             const int head = first + me.head;
-            const bool there = head < a.heads;
-            const long long at = (row * a.heads + head) * a.head_dim + me.c;
+            const bool there = live && head < a.heads;
+            ahead.wait();
             float low[8] = {}, high[8] = {}, x[2][8] = {};
             float rstd = 0;
             if (there) {
-                const auto l = load_eight<true>(g.grad_y + at, 8), h = load_eight<true>(g.grad_y + at + me.half, 8);
+                const auto l = ahead.piece(stage, 0), h = ahead.piece(stage, 1);
                 if (norm) {
-                    const auto xl = load_eight<true>(a.x + at, 8), xh = load_eight<true>(a.x + at + me.half, 8);
-                    rstd = a.rstd[row * a.heads + head];
+                    const auto xl = ahead.piece(stage, 2), xh = ahead.piece(stage, 3);
+                    rstd = ahead.scalar(stage, 0);
 #pragma unroll
                     for (int i = 0; i < 8; ++i) x[0][i] = to_float(xl.x[i]), x[1][i] = to_float(xh.x[i]);
                 }
 #pragma unroll
                 for (int i = 0; i < 8; ++i) low[i] = to_float(l.x[i]), high[i] = to_float(h.x[i]);
             }
+            ask(stage);
+            stage = stage + 1 == ahead.stages ? 0 : stage + 1;
             if (a.rotary)
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
@@ -192,8 +254,9 @@ __global__ void __launch_bounds__(256)
                 }
             }
             if (!there) continue;
-            store_eight<true>(g.grad_x + at, low, 8);
-            store_eight<true>(g.grad_x + at + me.half, high, 8);
+            auto* const to = g.grad_x + (row * a.heads + head) * a.head_dim + me.c;
+            store_eight<true>(to, low, 8);
+            store_eight<true>(to + me.half, high, 8);
         }
     }
     if (!norm) return;
@@ -347,7 +410,8 @@ RmsNormArgs<P> full_width_norm(const QkPrepareArgs<P>& a) {
             .rstd = a.rstd};
 }
 
-inline constexpr int rotary_blocks = 1056;  // that leave sums behind, at most: eight for each processor
+inline constexpr unsigned prepare_blocks = 660;  // five for each processor of an H100 or H200
+inline constexpr int rotary_blocks = 1056;       // that leave sums behind, at most: eight for each processor
 
 // A warp has four items in turn where that leaves two blocks for each processor, else fewer.
 constexpr int blocks_of_sums(long long items) {
@@ -372,7 +436,8 @@ void qk_prepare(const QkPrepareArgs<P>& a, cudaStream_t stream) {
     }
     const rotary_speeds speeds(a.head_dim, a.base);
     if (fast)
-        qk_prepare_kernel<P><<<detail::blocks_of(a.rows.capacity(), 4), 128, 0, stream>>>(turned, speeds);
+        launch_early(qk_prepare_kernel<P>, std::min(detail::blocks_of(a.rows.capacity(), 4), detail::prepare_blocks),
+                     128, 0, stream, "qk_prepare", turned, speeds);
     else
         qk_prepare_plain_kernel<P>
             <<<detail::blocks_of(a.rows.capacity() * a.heads, 8), 256, 0, stream>>>(turned, speeds);
@@ -397,10 +462,13 @@ void qk_prepare_backward(const QkPrepareBackwardArgs<P>& g, block_sums sums, cud
     const rotary_speeds speeds(a.head_dim, a.base);
     const bool sums_here = a.norm == qk_norm::per_head;
     auto* partial = sums_here ? sums.room<float>(qk_prepare_backward_scratch(a.heads, a.head_dim), stream) : nullptr;
-    const long long items = fast ? a.rows.capacity() : a.rows.capacity() * a.heads;
-    const int blocks = detail::blocks_of_sums(items);
+    const int blocks = fast ? static_cast<int>(std::min<long long>((a.rows.capacity() + 7) / 8, column_sum_blocks))
+                            : detail::blocks_of_sums(a.rows.capacity() * a.heads);
+    constexpr std::size_t shared = 8 * rotary_backward_ring<P>::bytes;
     if (fast)
-        qk_prepare_backward_kernel<P><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(turned, speeds, partial);
+        launch_early(with_shared(qk_prepare_backward_kernel<P>, shared, "qk_prepare_backward"),
+                     static_cast<unsigned>(blocks), 256, shared, stream, "qk_prepare_backward", turned, speeds,
+                     partial);
     else
         qk_prepare_backward_plain_kernel<P><<<static_cast<unsigned>(blocks), 256, 0, stream>>>(turned, speeds, partial);
     check(cudaGetLastError(), "qk_prepare_backward");

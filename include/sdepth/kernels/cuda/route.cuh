@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "sdepth/kernels/cuda/deferred_sums.cuh"
+#include "sdepth/kernels/cuda/row_ring.cuh"
 #include "sdepth/ops/route.hpp"
 
 namespace sdepth::inline v0::on_cuda {
@@ -37,64 +38,68 @@ __global__ void __launch_bounds__(256) route_logits_kernel(const RouteLogitsArgs
     if (threadIdx.x % 32 == 0) a.logits[row] = sum;
 }
 
+/// Rows on their way to a team of route_logits_backward_kernel: x, grad_x; the gradients of a row's logit.
+template <class P>
+using route_ring = row_ring<typename P::activation, 8, 2, 3>;
+
 /// As rms_norm_backward_kernel: a fixed number of blocks, each leaves its sums of grad_weight behind.
-template <bool whole, int warps, class P>
-__global__ void __launch_bounds__(32 * warps, warps == 4 ? 3 : 1)
+template <bool whole, class P>
+__global__ void __launch_bounds__(256, 2)
     route_logits_backward_kernel(const RouteLogitsBackwardArgs<P> g, float* partial) {
     wait_for_kernel_before();
+    extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     const RouteLogitsArgs<P>& a = g.forward;
-    const row_teams t(a.width, warps);
+    const row_teams t(a.width);
     const team_member me(t);
-    using loaded = eight<typename P::activation>;
+    route_ring<P> ahead(raw);
+    const bool to_x = g.grad_x != nullptr && g.grad_x_logits != nullptr;
     float sums[4][8] = {};
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
-    // The next row's numbers are on their way while this one's are used.
     const auto columns_of = [&](int row) {
-        return row < all && row_place(a.rows, row).live(a.rows) ? a.width - me.column() : 0;  // from this thread's on
+        return is_live(a.rows, row) ? a.width - me.column() : 0;  // from this thread's on
     };
-    const auto load = [&](int row, int columns, loaded(&x)[4], loaded(&grad_x)[4]) {
+    const auto ask = [&](int stage, int row) {
+        const int columns = columns_of(row);
         const long long at = static_cast<long long>(row) * a.width + me.column();
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
-            x[u] = load_eight<whole>(a.x + at + 256 * u, columns - 256 * u);
-            if (g.grad_x != nullptr) grad_x[u] = load_eight<whole>(g.grad_x + at + 256 * u, columns - 256 * u);
+            ahead.template ask<whole>(stage, u, a.x + at + 256 * u, columns - 256 * u);
+            if (to_x) ahead.template ask<whole>(stage, 4 + u, g.grad_x + at + 256 * u, columns - 256 * u);
         }
+        if (columns > 0) {
+            ahead.ask(stage, 0, g.grad_logits + row);
+            if (to_x) ahead.ask(stage, 1, g.grad_x_logits + row);
+        }
+        ahead.close();
     };
-    loaded next_x[4], next_grad_x[4];
-    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), next = columns_of(row);
-    load(row, next, next_x, next_grad_x);
-    const auto scalar = [&](const typename P::sum* from, int at, int columns) {
-        return from == nullptr || columns <= 0 ? 0.f : to_float(from[at]);
-    };
-    const typename P::sum* const of_x = g.grad_x == nullptr ? nullptr : g.grad_x_logits;
-    float next_grad = scalar(g.grad_logits, row, next), next_grad_of_x = scalar(of_x, row, next);
+    int row = static_cast<int>(blockIdx.x) * t.teams + me.team(), stage = 0;
+    for (int s = 0; s < ahead.stages; ++s) ask(s, row + s * stride);
     for (; row < all; row += stride) {
-        const int columns = next;
-        loaded x[4], grad_x[4];
-#pragma unroll
-        for (int u = 0; u < 4; ++u) x[u] = next_x[u], grad_x[u] = next_grad_x[u];
-        const float grad = next_grad, grad_of_x = next_grad_of_x;
-        next = columns_of(row + stride);
-        load(row + stride, next, next_x, next_grad_x);
-        next_grad = scalar(g.grad_logits, row + stride, next);
-        next_grad_of_x = scalar(of_x, row + stride, next);
-        if (columns <= 0) continue;
+        const int columns = columns_of(row);
+        ahead.wait();
         const long long at = static_cast<long long>(row) * a.width + me.column();
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
+            const auto x = ahead.piece(stage, u);
+            const float grad = ahead.scalar(stage, 0);
 #pragma unroll
-            for (int e = 0; e < 8; ++e) sums[u][e] += grad * to_float(x[u].x[e]);
-            if (g.grad_x == nullptr) continue;
+            for (int e = 0; e < 8; ++e) sums[u][e] += grad * to_float(x.x[e]);
+            if (!to_x) continue;
+            const auto grad_x = ahead.piece(stage, 4 + u);
+            const float grad_of_x = ahead.scalar(stage, 1);
             const auto w = load_eight<whole>(a.weight + me.column() + 256 * u, columns - 256 * u);
             float y[8];
 #pragma unroll
-            for (int e = 0; e < 8; ++e) y[e] = to_float(grad_x[u].x[e]) + grad_of_x * to_float(w.x[e]);
+            for (int e = 0; e < 8; ++e) y[e] = to_float(grad_x.x[e]) + grad_of_x * to_float(w.x[e]);
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
         }
+        ask(stage, row + ahead.stages * stride);
+        stage = stage + 1 == ahead.stages ? 0 : stage + 1;
     }
-    me.store_columns(t, sums, partial + static_cast<long long>(blockIdx.x) * a.width, a.width);
+    me.store_columns(t, sums, reinterpret_cast<float*>(raw), partial + static_cast<long long>(blockIdx.x) * a.width,
+                     a.width);
 }
 
 /// See RouteLogitsArgs.
@@ -116,11 +121,12 @@ void route_logits_backward(const RouteLogitsBackwardArgs<P>& g, block_sums sums,
     detail::check_width(a.width, "route_logits_backward");
     if (a.rows.capacity() < 1) return;
     auto* partial = sums.room<float>(route_logits_backward_scratch(a.width), stream);
-    const int blocks =
-        detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto warps, auto grid, auto t) {
-            launch_early(route_logits_backward_kernel<whole(), warps(), P>, grid, t, 0, stream, "route_logits_backward",
-                         g, partial);
-        });
+    const int blocks = detail::with_column_teams(a.rows.capacity(), a.width, [&](auto whole, auto grid, auto threads) {
+        constexpr std::size_t bytes = 8 * route_ring<P>::bytes;
+        static_assert(bytes >= 8 * row_teams::column_room * sizeof(float));
+        launch_early(with_shared(route_logits_backward_kernel<whole(), P>, bytes, "route_logits_backward"), grid,
+                     threads, bytes, stream, "route_logits_backward", g, partial);
+    });
     sums.add_columns(partial, blocks, a.width, g.grad_weight, "route_logits_backward", stream);
 }
 
@@ -195,6 +201,7 @@ struct residual_state {
 
 template <class P, bool with_a, bool with_f>
 struct scatter_residual_op {
+    static constexpr bool takes_rows = true;  // counts each once
     using row = eight<typename P::activation>;
     using loaded = struct { row x, a, f; };
     ScatterResidualArgs<P> args;
@@ -240,13 +247,13 @@ void scatter_residual(const ScatterResidualArgs<P>& a, cudaStream_t stream) {
 }
 
 /// One warp a row: the products of grad_x with the branches, then the branches' gradients. A row's share of grad_scale
-/// stays behind, 0 for a dead row.
-template <bool whole, class P>
-__global__ void __launch_bounds__(256, 2)
+/// stays behind, 0 for a dead row. Loads of `ahead` places are in flight: few where many warps are, too.
+template <bool whole, int ahead, class P>
+__global__ void __launch_bounds__(128, ahead == 2 ? 5 : 4)
     scatter_residual_backward_kernel(const ScatterResidualBackwardArgs<P> g, float* shares) {
     wait_for_kernel_before();
     const ScatterResidualArgs<P>& args = g.forward;
-    const long long row = blockIdx.x * 8LL + threadIdx.x / 32;
+    const long long row = blockIdx.x * 4LL + threadIdx.x / 32;
     if (row >= args.rows.capacity()) return;
     const row_place place(args.rows, row);
     const int lane = static_cast<int>(threadIdx.x % 32);
@@ -257,7 +264,6 @@ __global__ void __launch_bounds__(256, 2)
     const detail::residual_state by(args, place);
     const auto* const grad_x = g.grad_x + by.at * args.width;
     const long long at = row * args.width;
-    constexpr int ahead = 4;
     float on_a = 0, on_f = 0;
     for (int first = lane * 8; first < args.width; first += ahead * 256) {
         eight<typename P::activation> grad[ahead], a[ahead], f[ahead];
@@ -326,9 +332,11 @@ void scatter_residual_backward(const ScatterResidualBackwardArgs<P>& g, block_su
     auto* shares = g.grad_scale == nullptr
                        ? nullptr
                        : sums.room<float>(scatter_residual_backward_scratch(a.rows.capacity()), stream);
-    const auto kernel =
-        a.width % 8 == 0 ? scatter_residual_backward_kernel<true, P> : scatter_residual_backward_kernel<false, P>;
-    launch_early(kernel, detail::blocks_of(a.rows.capacity(), 8), 256, 0, stream, "scatter_residual_backward", g,
+    const bool many = a.rows.capacity() >= detail::many_rows;
+    const auto kernel = a.width % 8 != 0 ? scatter_residual_backward_kernel<false, 2, P>
+                        : many           ? scatter_residual_backward_kernel<true, 2, P>
+                                         : scatter_residual_backward_kernel<true, 4, P>;
+    launch_early(kernel, detail::blocks_of(a.rows.capacity(), 4), 128, 0, stream, "scatter_residual_backward", g,
                  shares);
     if (g.grad_scale != nullptr)
         sums.add_sum(shares, a.rows.capacity(), g.grad_scale, "scatter_residual_backward", stream);
