@@ -10,7 +10,7 @@
 //     chosen. A pass ends with sums of 32 bins, so that one warp finds the bin in two steps, through all blocks'
 //     memory.
 //  3. Counts of larger and of equal keys, each thread in its neighbouring ones; the least chosen key and the largest
-//     other one; totals of all blocks.
+//     other one; every block gives its totals to all.
 //  4. Sums over threads and blocks before give every chosen row its place.
 //
 // Histograms use integer atomics in shared memory: their sums do not depend on the order.
@@ -37,12 +37,22 @@ struct select_group_range {
     int place;        // in the sequence's ids
 };
 
+/// Digits of a key: two of `bits`, then the rest.
+struct select_digits {
+    static constexpr int bits = 11, bins = 1 << bits, last_bins = 1 << (32 - 2 * bits);
+    static constexpr int all = 2 * bins + last_bins;  // of the three passes
+    static constexpr int coarse = bins / 32;          // sums of 32 bins
+    static __device__ constexpr int shift(int pass) { return pass == 0 ? 32 - bits : pass == 1 ? 32 - 2 * bits : 0; }
+    static __device__ constexpr int count(int pass) { return pass < 2 ? bins : last_bins; }
+};
+
+template <int blocks>
 struct alignas(16) select_shared {
-    unsigned bins[3][2048];
-    unsigned coarse[3][64];  // sums of 32 bins
-    unsigned parts[3][32];   // of the warps
-    unsigned own[3];         // this block's counts of larger and equal keys, least chosen, largest other
-    unsigned found[3];       // bin, how many of it are needed, how many it holds
+    unsigned bins[select_digits::all];
+    unsigned coarse[3][select_digits::coarse];  // sums of 32 bins
+    unsigned parts[3][32];                      // of the warps
+    unsigned totals[3][blocks];  // of each block: counts of larger and equal keys, least chosen, largest other
+    unsigned found[3];           // bin, how many of it are needed, how many it holds
 };
 
 /// Unsigned numbers that order as floats do; -0 is 0.
@@ -63,16 +73,22 @@ struct select_cut {
 /// `blocks` blocks work on one group; `blocks` = 1 needs no cluster.
 template <int blocks, class P>
 class select_worker {
+    using digits = select_digits;
+
   public:
-    __device__ select_worker(const SelectArgs<P>& a, select_shared& s, unsigned* keys)
+    using shared = select_shared<blocks>;
+
+    __device__ select_worker(const SelectArgs<P>& a, shared& s, unsigned* keys)
         : a_(a), s_(s), keys_(keys), thread_(static_cast<int>(threadIdx.x)), lane_(thread_ % 32), warp_(thread_ / 32) {
-        if constexpr (blocks > 1)
+        if constexpr (blocks > 1) {
             rank_ = cluster_rank();
-        else
+            cluster_arrive();
+        } else {
             rank_ = 0;
+        }
     }
 
-    /// Chooses rows of a group of sequence b; returns the group's cut.
+    /// Chooses rows of a group of sequence b; returns the group's cut. Once, if several blocks work on it.
     __device__ select_cut run(int b, const select_group_range& group) {
         const int n = group.last - group.first, slice = ((n + blocks - 1) / blocks + 3) / 4 * 4;
         const int begin = min(n, rank_ * slice);
@@ -80,6 +96,7 @@ class select_worker {
         const long long k = (n + a_.sparsity - 1) / a_.sparsity;
         const bool top = a_.sparsity > 1 && a_.rule == selection_rule::top && k < n;
         read(a_.rows.first(b) + group.first + begin, top);
+        if constexpr (blocks > 1) cluster_wait();  // nobody stores to a block that does not run yet
         threshold_ = a_.sparsity > 1 && a_.rule == selection_rule::threshold ? select_key(0.f) : 0u;
         whole_ = true;
         ties_ = 0;
@@ -91,7 +108,7 @@ class select_worker {
             cut.middle = (static_cast<double>(select_number(least_)) + static_cast<double>(select_number(other))) / 2;
             cut.both = true;
         }
-        sync();  // nobody leaves, or begins anew, while others read his memory
+        if constexpr (blocks == 1) __syncthreads();  // nobody begins anew while others read
         return cut;
     }
     /// Rows chosen in the sequence up to this group; in the last block.
@@ -107,6 +124,14 @@ class select_worker {
         else
             __syncthreads();
     }
+    // Stores `value` at `here` in the memory of all blocks; one warp.
+    __device__ void give(unsigned* here, unsigned value) const {
+        if constexpr (blocks > 1) {
+            if (lane_ < blocks) cluster_store(here, lane_, value);
+        } else {
+            if (lane_ == 0) *here = value;
+        }
+    }
     // Sum over blocks of what stands at `here`.
     __device__ unsigned sum(const unsigned* here) const {
         if constexpr (blocks == 1) return *here;
@@ -118,11 +143,14 @@ class select_worker {
 
     // 1. With the first histogram where there is a selection.
     __device__ void read(long long at, bool top) {
-        for (int i = thread_; i < 3 * (2048 + 64); i += select_threads)
-            (i < 3 * 2048 ? &s_.bins[0][0] + i : &s_.coarse[0][0] + (i - 3 * 2048))[0] = 0;
         const float cut = a_.cut == nullptr ? 0.f : to_float(*a_.cut), tau = static_cast<float>(a_.tau);
         const bool of_u = a_.rule == selection_rule::threshold;
         bool zeroed = false;
+        const auto zero = [&] {
+            for (int i = thread_; i < digits::all / 4; i += select_threads)
+                reinterpret_cast<uint4*>(s_.bins)[i] = uint4{};
+            __syncthreads();
+        };
         constexpr int ahead = 4;
         for (int first = thread_; first - thread_ < count_; first += ahead * select_threads) {
             float v[ahead], bias[ahead];
@@ -133,7 +161,7 @@ class select_worker {
                 v[e] = a_.logits[at + i];
                 bias[e] = a_.biased ? a_.bias[at + i] : 0.f;
             }
-            if (!zeroed) __syncthreads();
+            if (!zeroed) zero();  // while the first keys are on their way
             zeroed = true;
 #pragma unroll
             for (int e = 0; e < ahead; ++e) {
@@ -144,22 +172,21 @@ class select_worker {
                 a_.u[at + i] = u;
                 const unsigned key = select_key(of_u ? u : v[e]);
                 keys_[i] = key;
-                if (top) atomicAdd(&s_.bins[0][key >> select_shift(0)], 1u);
+                if (top) atomicAdd(&s_.bins[key >> digits::shift(0)], 1u);
             }
         }
-        if (!zeroed) __syncthreads();
+        if (!zeroed) zero();
         __syncthreads();
     }
-    static __device__ constexpr int select_shift(int pass) { return pass == 0 ? 21 : pass == 1 ? 10 : 0; }
 
     // 2.
     __device__ void find_threshold(unsigned needed) {
         unsigned prefix = 0, mask = 0;
 #pragma unroll 1  // the same instructions again are at hand; other ones come from far
         for (int pass = 0; pass < 3; ++pass) {
-            const int shift = select_shift(pass);
-            const unsigned digit = pass < 2 ? 2047u : 1023u;
-            unsigned* const bins = s_.bins[pass];
+            const int shift = digits::shift(pass), coarse = digits::count(pass) / 32;
+            const unsigned digit = static_cast<unsigned>(digits::count(pass)) - 1;
+            unsigned* const bins = s_.bins + pass * digits::bins;
             if (pass > 0) {
                 for (int i = thread_; i < count_; i += select_threads) {
                     const unsigned key = keys_[i];
@@ -167,12 +194,12 @@ class select_worker {
                 }
                 __syncthreads();
             }
-            for (int c = warp_; c < 64; c += 32) {
+            for (int c = warp_; c < coarse; c += 32) {
                 const unsigned part = __reduce_add_sync(~0u, bins[32 * c + lane_]);
                 if (lane_ == 0) s_.coarse[pass][c] = part;
             }
             sync();
-            if (warp_ == 0) find_bin(bins, s_.coarse[pass], needed);
+            if (warp_ == 0) find_bin(bins, s_.coarse[pass], coarse, needed);
             __syncthreads();
             prefix |= s_.found[0] << shift;
             mask |= digit << shift;
@@ -184,20 +211,36 @@ class select_worker {
         threshold_ = prefix;
         ties_ = whole_ ? 0 : needed;
     }
-    // The bin that holds the `needed`-th largest key; one warp.
-    __device__ void find_bin(const unsigned* bins, const unsigned* coarse, unsigned needed) {
-        const unsigned high = sum(coarse + 63 - 2 * lane_), low = sum(coarse + 62 - 2 * lane_);
-        const unsigned both = up_to(high + low), before = both - high - low;
-        const unsigned holder = __ballot_sync(~0u, before < needed && needed <= both);
-        const bool upper = needed <= before + high;
-        const int from = __ffs(static_cast<int>(holder)) - 1;
-        const int c = __shfl_sync(~0u, upper ? 63 - 2 * lane_ : 62 - 2 * lane_, from);
-        needed -= __shfl_sync(~0u, upper ? before : before + high, from);
-        const unsigned own = sum(bins + 32 * c + 31 - lane_), all = up_to(own);
-        if (all - own < needed && needed <= all) {
+    // The bin that holds the `needed`-th largest key, with `coarse` sums of 32 bins; one warp.
+    __device__ void find_bin(const unsigned* bins, const unsigned (&sums)[digits::coarse], int coarse,
+                             unsigned needed) {
+        // Sums from the largest bins on, 32 at a time, a lane each.
+        constexpr int times = digits::coarse / 32;
+        unsigned own[times];
+#pragma unroll
+        for (int i = 0; i < times; ++i) {
+            const int c = coarse - 1 - 32 * i - lane_;
+            own[i] = c >= 0 ? sum(&sums[c]) : 0u;
+        }
+        unsigned here = 0;
+        int top = coarse - 1;
+        bool there = false;
+#pragma unroll
+        for (int i = 0; i < times; ++i) {
+            const unsigned together = __reduce_add_sync(~0u, own[i]);
+            if (there) continue;
+            here = own[i], there = needed <= together;
+            if (!there) needed -= together, top -= 32;
+        }
+        const unsigned up = up_to(here);
+        const unsigned holder = __ballot_sync(~0u, up - here < needed && needed <= up);
+        const int from = __ffs(static_cast<int>(holder)) - 1, c = top - from;
+        needed -= __shfl_sync(~0u, up - here, from);
+        const unsigned bin = sum(bins + 32 * c + 31 - lane_), all = up_to(bin);
+        if (all - bin < needed && needed <= all) {
             s_.found[0] = static_cast<unsigned>(32 * c + 31 - lane_);
-            s_.found[1] = needed - (all - own);
-            s_.found[2] = own;
+            s_.found[1] = needed - (all - bin);
+            s_.found[2] = bin;
         }
     }
     // Sum over the lanes up to this one.
@@ -233,15 +276,13 @@ class select_worker {
         const unsigned part = s_.parts[0][lane_];
         const unsigned before = __reduce_add_sync(~0u, lane_ < warp_ ? part : 0u) + inclusive - mine;
         if (warp_ == 0) {
-            const unsigned total = __reduce_add_sync(~0u, part);
-            const unsigned lowest = __reduce_min_sync(~0u, s_.parts[1][lane_]);
-            const unsigned highest = __reduce_max_sync(~0u, s_.parts[2][lane_]);
-            if (lane_ == 0) s_.own[0] = total, s_.own[1] = lowest, s_.own[2] = highest;
+            give(&s_.totals[0][rank_], __reduce_add_sync(~0u, part));
+            give(&s_.totals[1][rank_], __reduce_min_sync(~0u, s_.parts[1][lane_]));
+            give(&s_.totals[2][rank_], __reduce_max_sync(~0u, s_.parts[2][lane_]));
         }
         sync();
-        // Every warp asks all blocks.
         unsigned total = 0, lowest = ~0u, highest = 0;
-        if (lane_ < blocks) total = of_block(0, lane_), lowest = of_block(1, lane_), highest = of_block(2, lane_);
+        if (lane_ < blocks) total = s_.totals[0][lane_], lowest = s_.totals[1][lane_], highest = s_.totals[2][lane_];
         const bool earlier = lane_ < rank_;
         unsigned more = __reduce_add_sync(~0u, earlier ? total >> 16 : 0u) + (before >> 16);
         unsigned same = __reduce_add_sync(~0u, earlier ? total & 0xFFFFu : 0u) + (before & 0xFFFFu);
@@ -268,16 +309,9 @@ class select_worker {
                 if (i + e < end) f(i + e, key[e]);
         }
     }
-    // What block `rank` counted.
-    __device__ unsigned of_block(int what, int rank) const {
-        if constexpr (blocks > 1)
-            return cluster_load(&s_.own[what], rank);
-        else
-            return s_.own[what];
-    }
 
     const SelectArgs<P>& a_;
-    select_shared& s_;
+    shared& s_;
     unsigned* keys_;
     int thread_, lane_, warp_, rank_;
     int count_ = 0;           // this block's keys
@@ -308,14 +342,15 @@ template <class P>
 __device__ void select_add_cuts(const SelectArgs<P>& a, const select_scratch_view& s, bool by_document,
                                 unsigned arrivals) {
     const int lane = static_cast<int>(threadIdx.x % 32), length = a.rows.each.capacity;
-    auto* const tickets = reinterpret_cast<unsigned long long*>(a.cut_groups);
-    unsigned last = 0;
+    double before = 0;
+    unsigned long long old = 0;  // arrivals and groups so far
     if (lane == 0) {
+        before = *a.cut_sum;  // the last one alone changes it
         __threadfence();
-        last = static_cast<unsigned>(atomicAdd(tickets, 1ull << 32) >> 32) == arrivals - 1;
+        old = atomicAdd(reinterpret_cast<unsigned long long*>(a.cut_groups), 1ull << 32);
         __threadfence();
     }
-    if (__shfl_sync(~0u, last, 0) == 0) return;
+    if (__shfl_sync(~0u, static_cast<unsigned>(old >> 32), 0) != arrivals - 1) return;
     double sum = 0, groups = 0;
     for (int b = 0; b < a.rows.batch; ++b)
         for (int g = lane; g < (by_document ? s.groups[b] : 1); g += 32) {
@@ -324,19 +359,24 @@ __device__ void select_add_cuts(const SelectArgs<P>& a, const select_scratch_vie
         }
     sum = warp_sum(sum), groups = warp_sum(groups);
     if (lane != 0) return;
-    *a.cut_sum += sum;
-    *tickets -= static_cast<unsigned long long>(arrivals) << 32;
-    *a.cut_groups += static_cast<long long>(groups);
+    *a.cut_sum = before + sum;
+    *a.cut_groups = static_cast<long long>(old & 0xFFFFFFFFu) + static_cast<long long>(groups);
 }
 
 /// One sequence a cluster (or block).
 template <int blocks, class P>
 __device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const select_scratch_view& scratch) {
     extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
-    auto& shared = *reinterpret_cast<select_shared*>(raw);
-    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
+    using work = select_worker<blocks, P>;
+    auto& shared = *reinterpret_cast<typename work::shared*>(raw);
+    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(shared));
     const int b = static_cast<int>(blockIdx.y);
-    select_worker<blocks, P> worker(a, shared, keys);
+    work worker(a, shared, keys);
+    // Early, for at the end everybody would wait for them.
+    double sum_before = 0;
+    long long groups_before = 0;
+    if (worker.tells_cut() && select_measures(a) && a.rows.batch == 1 && threadIdx.x == 0)
+        sum_before = *a.cut_sum, groups_before = *a.cut_groups;
     const select_cut cut = worker.run(b, {0, a.rows.each.of(b), 0});
     if (worker.tells_chosen()) a.live[b] = worker.chosen();
     if (!worker.tells_cut() || !select_measures(a)) return;
@@ -344,8 +384,8 @@ __device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const se
         if (threadIdx.x == 0) scratch.middle[b] = cut.both ? cut.middle : __longlong_as_double(-1);
         select_add_cuts(a, scratch, false, gridDim.y);
     } else if (cut.both && threadIdx.x == 0) {
-        *a.cut_sum += cut.middle;
-        *a.cut_groups += 1;
+        *a.cut_sum = sum_before + cut.middle;
+        *a.cut_groups = groups_before + 1;
     }
 }
 template <class P>
@@ -413,11 +453,12 @@ template <class P>
 __global__ void __launch_bounds__(select_threads, 1)
     select_documents_kernel(const SelectArgs<P> a, const select_scratch_view s) {
     extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
-    auto& shared = *reinterpret_cast<select_shared*>(raw);
-    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(select_shared));
+    using work = select_worker<1, P>;
+    auto& shared = *reinterpret_cast<typename work::shared*>(raw);
+    auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(shared));
     const int b = static_cast<int>(blockIdx.y), length = a.rows.each.capacity;
     const int* const first = s.first + static_cast<long long>(b) * (length + 1);
-    select_worker<1, P> worker(a, shared, keys);
+    work worker(a, shared, keys);
     for (int g = static_cast<int>(blockIdx.x); g < s.groups[b]; g += static_cast<int>(gridDim.x)) {
         const long long at = static_cast<long long>(b) * length + g;
         const select_cut cut = worker.run(b, {first[g], first[g + 1], s.place[at]});
@@ -442,8 +483,9 @@ inline std::size_t select_layout(int batch, int sequence, bool documents, unsign
 }
 
 // Shared memory for groups of up to `rows` rows, shared by `blocks` blocks.
-inline std::size_t select_memory(int rows, int blocks) {
-    return sizeof(select_shared) +
+template <int blocks>
+std::size_t select_memory(int rows) {
+    return sizeof(select_shared<blocks>) +
            (static_cast<std::size_t>((rows + blocks - 1) / blocks) + 3) / 4 * 4 * sizeof(unsigned);
 }
 template <class Kernel>
@@ -479,14 +521,14 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     select_scratch_view view{};
     detail::select_layout(a.rows.batch, length, by_document, static_cast<unsigned char*>(scratch), view);
     if (by_document) {
-        const std::size_t bytes = detail::select_memory(length, 1);
+        const std::size_t bytes = detail::select_memory<1>(length);
         detail::select_prepare(select_documents_kernel<P>, bytes);
         select_groups_kernel<P><<<batch, select_threads, 0, stream>>>(a, view);
         check(cudaGetLastError(), "select");
         const dim3 grid(static_cast<unsigned>(std::clamp(132 / a.rows.batch, 1, 64)), batch);
         select_documents_kernel<P><<<grid, select_threads, bytes, stream>>>(a, view);
     } else if constexpr (std::is_same_v<Arch, hopper>) {
-        const std::size_t bytes = detail::select_memory(length, select_cluster);
+        const std::size_t bytes = detail::select_memory<select_cluster>(length);
         detail::select_prepare(select_cluster_kernel<P>, bytes);
         cudaLaunchAttribute attributes[2]{};
         attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -502,7 +544,7 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
         config.numAttrs = 2;
         check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a, view), "select");
     } else {
-        const std::size_t bytes = detail::select_memory(length, 1);
+        const std::size_t bytes = detail::select_memory<1>(length);
         detail::select_prepare(select_block_kernel<P>, bytes);
         select_block_kernel<P><<<dim3(1, batch), select_threads, bytes, stream>>>(a, view);
     }
