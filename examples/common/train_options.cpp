@@ -33,7 +33,7 @@ void check_paths(const train_options& o) {
 
 train_options read_train_options(int argc, char** argv, const train_options& defaults) {
     train_options o = defaults;
-    CLI::App app("Trains the model whose formula stands at the top of this program's source.");
+    CLI::App app("Trains the model that this program was compiled for; its source names the formula.");
     app.add_option("--data", o.data, "text file, folder of texts, or .bin token file")->capture_default_str();
     app.add_option("--held-out", o.held_out, "text of the evaluations; without it a share of --data")
         ->capture_default_str();
@@ -49,7 +49,9 @@ train_options read_train_options(int argc, char** argv, const train_options& def
         ->capture_default_str();
     const std::map<std::string, sdepth::optimiser> kinds{{"adamw", sdepth::optimiser::adamw},
                                                          {"muon", sdepth::optimiser::muon}};
-    app.add_option("--optimiser", o.run.kind, "adamw or muon")->transform(CLI::CheckedTransformer(kinds));
+    app.add_option("--optimiser", o.run.kind, "adamw or muon")
+        ->transform(CLI::CheckedTransformer(kinds))
+        ->default_str(o.run.kind == sdepth::optimiser::muon ? "muon" : "adamw");
     app.add_option("--seed", o.run.seed, "of first values and data order")->check(number(0))->capture_default_str();
     app.add_option("--checkpoint", o.run.checkpoint, "training file to write")->capture_default_str();
     auto* resume = app.add_flag("--resume", o.resume, "go on from --checkpoint");
@@ -63,7 +65,9 @@ train_options read_train_options(int argc, char** argv, const train_options& def
         ->capture_default_str();
     app.add_option("--log", o.run.log, "JSON Lines to write")->capture_default_str();
     app.add_option("--print-every", o.print_every, "steps")->check(number(1))->capture_default_str();
-    app.add_option("--threads", o.threads, "0 = one a core")->check(number(0, 1024))->capture_default_str();
+    app.add_option("--threads", o.threads, "of the host backend; 0 = one a core")
+        ->check(number(0, 1024))
+        ->capture_default_str();
     parse(app, argc, argv);
     if (o.data.empty()) usage_error(app, "--data is required");
     if (o.resume && o.run.checkpoint.empty()) usage_error(app, "--resume needs --checkpoint");
