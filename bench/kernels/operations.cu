@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operations of a step that are bound by memory, each as a share of the copy rate measured here, and the output head.
 // Sizes of the 556M model: 32768 rows of width 1024, 16/8 heads of 128, feed-forward 3072. One JSON row a line.
-// Each result is looked at first: finite, and a sum that must come out.
+// Each result is looked at first: finite, and a few of its numbers or a sum that must come out.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -41,6 +41,22 @@ void require_finite(const device_array<T>& x, const char* what) {
     for (const T e : x.read()) require(std::isfinite(static_cast<float>(e)), what);
 }
 
+template <class T>
+double at(device_array<T>& x, std::size_t i) {
+    T e;
+    check(cudaMemcpy(&e, x.data() + i, sizeof(T), cudaMemcpyDeviceToHost), "bench");
+    return static_cast<double>(static_cast<float>(e));
+}
+// A few numbers of x [rows, width] are f(row, column), but for a rounding of bfloat16 of what was added.
+template <class T, class F>
+void require_some(device_array<T>& x, const char* what, const F& f) {
+    for (std::size_t i = 0; i < 16; ++i) {
+        const std::size_t row = (i * 2087 + 5) % rows, column = (i * 389 + 3) % width;
+        const double want = f(row, column), got = at(x, row * width + column);
+        require(std::abs(got - want) <= 0x1p-7 * std::max(1., std::abs(want)), what);
+    }
+}
+
 void measure_copy() {
     device_array<unsigned char> from(std::size_t{1} << 31), to(std::size_t{1} << 31);
     const timing t =
@@ -71,6 +87,10 @@ void norms() {
     share("rms_norm_backward/32768x1024", 6. * n, time_ms(backward));
     const sdepth::AddArgs<stored> add{
         .rows = {1, {rows}}, .width = width, .x = x.data(), .a = grad_y.data(), .sum = y.data()};
+    cuda::add(add, nullptr);
+    require_some(y, "add is no sum", [&](std::size_t row, std::size_t column) {
+        return at(x, row * width + column) + at(grad_y, row * width + column);
+    });
     share("add/32768x1024", 6. * n, time_ms([&] { cuda::add(add, nullptr); }));
 }
 
@@ -90,6 +110,14 @@ void moves() {
                                         .ids = ids.data(),
                                         .out = out.data(),
                                         .x = x.data()};
+    const auto source = [&](std::size_t row, std::size_t column) {
+        return at(x, static_cast<std::size_t>(every_eighth[row]) * width + column);
+    };
+    cuda::gather(a, nullptr);
+    require_some(out, "gather took other rows", source);
+    cuda::scatter(s, nullptr);  // each row to what it came from
+    require_some(out, "scatter added other rows",
+                 [&](std::size_t row, std::size_t column) { return source(row, column) / 2; });
     share("gather/32768x1024", 4. * n, time_ms([&] { cuda::gather(a, nullptr); }));
     share("scatter_add/32768x1024", 6. * n, time_ms([&] { cuda::scatter(s, nullptr); }));
 }
@@ -123,9 +151,12 @@ void ffn() {
         .rows = {1, {rows}}, .hidden = hidden, .gate = gate.data(), .up = up.data(), .act = act.data()};
     const sdepth::SwigluBackwardArgs<stored> g{
         .forward = a, .grad_act = grad.data(), .grad_gate = grad_gate.data(), .grad_up = grad_up.data()};
-    share("swiglu/32768x3072", 6. * n, time_ms([&] { cuda::swiglu(a, nullptr); }));
-    share("swiglu_backward/32768x3072", 10. * n, time_ms([&] { cuda::swiglu_backward(g, nullptr); }));
+    const auto forward = [&] { cuda::swiglu(a, nullptr); };
+    const auto backward = [&] { cuda::swiglu_backward(g, nullptr); };
+    forward(), backward();
     require_finite(act, "swiglu is not finite"), require_finite(grad_gate, "swiglu_backward is not finite");
+    share("swiglu/32768x3072", 6. * n, time_ms(forward));
+    share("swiglu_backward/32768x3072", 10. * n, time_ms(backward));
 }
 
 void routing() {
@@ -145,9 +176,15 @@ void routing() {
                                                      .grad_x_logits = grad_logits.data(),
                                                      .grad_weight = grad_weight.data(),
                                                      .grad_x = grad_x.data()};
-    share("route_logits/32768x1024", 2. * n, time_ms([&] { cuda::route_logits(l, nullptr); }));
-    share("route_logits_backward/32768x1024", 6. * n,
-          time_ms([&] { cuda::route_logits_backward(lb, scratch.data(), nullptr); }));
+    const auto read_logits = [&] { cuda::route_logits(l, nullptr); };
+    const auto turn_back = [&] { cuda::route_logits_backward(lb, scratch.data(), nullptr); };
+    read_logits(), turn_back();
+    double squares = 0;
+    for (const float e : logits.read()) squares += static_cast<double>(e) * e;
+    require(std::abs(squares / rows / width - 1) < .2, "route_logits: sums of normal products have another variance");
+    require_finite(grad_x, "route_logits_backward is not finite");
+    share("route_logits/32768x1024", 2. * n, time_ms(read_logits));
+    share("route_logits_backward/32768x1024", 6. * n, time_ms(turn_back));
     const sdepth::ScatterResidualArgs<stored> r{.rows = {1, {rows}},
                                                 .sequence = rows,
                                                 .width = width,
@@ -162,10 +199,19 @@ void routing() {
                                                          .grad_a = grad_a.data(),
                                                          .grad_f = grad_f.data(),
                                                          .grad_logits = grad_logits.data()};
-    share("scatter_residual/32768x1024", 8. * n, time_ms([&] { cuda::scatter_residual(r, nullptr); }));
-    share("scatter_residual_backward/32768x1024", 10. * n,
-          time_ms([&] { cuda::scatter_residual_backward(rb, scratch.data(), nullptr); }));
-    require_finite(grad_f, "scatter_residual_backward is not finite");
+    const auto add_branches = [&] { cuda::scatter_residual(r, nullptr); };
+    const auto turn_branches = [&] { cuda::scatter_residual_backward(rb, scratch.data(), nullptr); };
+    device_array<bf16> before(n, 1u);  // x still has these
+    add_branches(), turn_branches();
+    const auto gate = [&](std::size_t row) { return 1 / (1 + std::exp(-at(logits, row))); };
+    require_some(x, "scatter_residual added something else", [&](std::size_t row, std::size_t column) {
+        const std::size_t i = row * width + column;
+        return at(before, i) + gate(row) * (at(a, i) + at(f, i));
+    });
+    require_some(grad_f, "scatter_residual_backward is no gated gradient",
+                 [&](std::size_t row, std::size_t column) { return gate(row) * at(grad_x, row * width + column); });
+    share("scatter_residual/32768x1024", 8. * n, time_ms(add_branches));
+    share("scatter_residual_backward/32768x1024", 10. * n, time_ms(turn_branches));
 }
 
 void optimiser() {
@@ -186,8 +232,13 @@ void optimiser() {
                                       .grad = grad.data(),
                                       .first = first.data(),
                                       .second = second.data()};
+    const double master_before = at(master, 12345), slope = at(first, 12345) * .9 + at(grad, 12345) * .1;
     cuda::adamw(a, nullptr);
     check(cudaDeviceSynchronize(), "bench");
+    const double moved = at(master, 12345) - master_before;
+    require(std::isfinite(moved) && moved * slope < 0, "adamw moves a number against its step");
+    require(std::abs(at(weight, 12345) - at(master, 12345)) <= 0x1p-8 * std::abs(at(master, 12345)),
+            "adamw's weight is not its master rounded");
     share("adamw/copy_share", 30. * n, time_ms([&] { cuda::adamw(a, nullptr); }));
     device_array<unsigned char> scratch(cuda::squares_scratch());
     device_array<double> sum(1);
@@ -292,10 +343,17 @@ void ends() {
                                       .tokens = targets.data(),
                                       .table = weight.data(),
                                       .x = x.data()};
-    share("embed/32768x1024", 4. * n, time_ms([&] { cuda::embed(e, nullptr); }));
-    const timing back = time_ms([&] {
-        cuda::embed_backward<stored>({.forward = e, .grad_x = y.data(), .grad_table = grad_weight.data()}, nullptr);
+    cuda::embed(e, nullptr);
+    require_some(x, "embed took other rows", [&](std::size_t row, std::size_t column) {
+        return at(weight, static_cast<std::size_t>(some[row]) * width + column);
     });
+    share("embed/32768x1024", 4. * n, time_ms([&] { cuda::embed(e, nullptr); }));
+    const auto turn_back = [&] {
+        cuda::embed_backward<stored>({.forward = e, .grad_x = y.data(), .grad_table = grad_weight.data()}, nullptr);
+    };
+    turn_back();
+    require_finite(grad_weight, "embed_backward is not finite");
+    const timing back = time_ms(turn_back);
     std::printf("{\"name\": \"embed_backward/32768x1024\", \"ours\": %.3f, \"unit\": \"ms\"}\n", back.median);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sdepth/kernels/cuda/norm.cuh"
-#include "sdepth/kernels/cuda/route.cuh"
+#include "sdepth/kernels/cuda/route_version_logits.cuh"
 #include "sdepth/kernels/cuda/select.cuh"
 #include "sdepth/precision.hpp"
 #include "timing.cuh"
@@ -80,14 +80,28 @@ void row(const char* name, const timing& t) {
 // Not a result, but where it comes from.
 void part(const std::string& name, const timing& t) { std::printf("# %s %.2f us\n", name.c_str(), t.median * 1e3); }
 
+// In the middle of a run: the rows that the layer before changed are read by the routers of half the run, then this
+// layer chooses.
 void chain() {
+    constexpr int layers = 32, middle = layers / 2;
     selection s(1);
     s.look();
     const std::size_t n = std::size_t{length} * width, few = std::size_t{chosen} * width;
     device_array<bf16> x(n, 1u), packed(few), normed(few);
-    device_array<float> weight(width, 2u), norm_weight(width, 3u), rstd(chosen), changed(chosen);
-    const sdepth::RouteLogitsArgs<stored> l{
-        .rows = {1, {chosen}}, .width = width, .x = packed.data(), .weight = weight.data(), .logits = changed.data()};
+    device_array<float> routers(std::size_t{layers} * width, 2u), norm_weight(width, 3u), rstd(chosen);
+    device_array<float> logits(std::size_t{layers} * length, 4u);
+    s.args.logits = logits.data() + std::ptrdiff_t{middle} * length;
+    sdepth::RouteVersionLogitsArgs<stored> changed{.rows = {1, {chosen}},
+                                                   .sequence = length,
+                                                   .width = width,
+                                                   .layers = layers,
+                                                   .first = middle,
+                                                   .ids = s.ids.data(),
+                                                   .x = x.data(),
+                                                   .weight = routers.data(),
+                                                   .stride = width,
+                                                   .logits = logits.data(),
+                                                   .logits_stride = length};
     const sdepth::GatherArgs<stored> g{.rows = {1, {chosen}},
                                        .sequence = length,
                                        .width = width,
@@ -100,14 +114,17 @@ void chain() {
                                            .weight = norm_weight.data(),
                                            .y = normed.data(),
                                            .rstd = rstd.data()};
-    const auto run = [&](cudaStream_t stream) {
-        cuda::route_logits(l, stream);
-        cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
-        cuda::gather_rms_norm(g, norm, stream);
-    };
-    row("routing_chain/556M/k8", time_graph_ms(run));
-    part("routing_chain/logits", time_graph_ms([&](cudaStream_t st) { cuda::route_logits(l, st); }));
+    row("routing_chain/556M/k8", time_graph_ms([&](cudaStream_t stream) {
+            cuda::route_version_logits(changed, stream);
+            cuda::select<cuda::hopper>(s.args, s.scratch.data(), stream);
+            cuda::gather_rms_norm(g, norm, stream);
+        }));
     part("routing_chain/gather_norm", time_graph_ms([&](cudaStream_t st) { cuda::gather_rms_norm(g, norm, st); }));
+    for (const int left : {layers - 1, middle, 1}) {
+        changed.first = layers - left;
+        part("routing_chain/logits/" + std::to_string(left),
+             time_graph_ms([&](cudaStream_t st) { cuda::route_version_logits(changed, st); }));
+    }
 }
 
 }  // namespace
