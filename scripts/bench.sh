@@ -36,6 +36,10 @@ for program in "$BUILD"/bench/kernels/sdepth_bench_* "$BUILD"/bench/step/sdepth_
     "$program" | tee "$logs/$name"
     ours+=("$logs/$name")
 done
+if runs step; then
+    "$BUILD/bench/step/sdepth_bench_step" 936M | tee "$logs/step_936M"  # the largest model that one card holds
+    ours+=("$logs/step_936M")
+fi
 peer_logs=()
 if [[ -n $peers ]]; then
     if runs attention; then
