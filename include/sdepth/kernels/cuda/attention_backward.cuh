@@ -8,8 +8,8 @@
 // heads of a group are items of their own, whose sums meet in memory, head after head. grad_q is summed in fp32 in
 // memory; the adds to a query block are done in the order of key blocks, so that two runs agree bit for bit.
 //
-//  1. Prepare: D = o . grad_o per row, log-sum-exp in base 2 (+infinity where a row sees nothing, so that P = 0), the
-//     key blocks each query block sees, no adds done yet.
+//  1. Prepare: D = o . grad_o per row (in the code `drop`, as D is the head size), log-sum-exp in base 2 (+infinity
+//     where a row sees nothing, so that P = 0), the key blocks each query block sees, no adds done yet.
 //  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal). Query blocks go from the last
 //     to the first, the heads of the group together: block n adds to a query block one step after block n - 1.
 //  3. Producer: k and v of the item, then for each query block q, grad_o, lse, D through a ring of `stages`.
@@ -97,8 +97,8 @@ struct backward_tile {
     };
 };
 
-/// Adds the gradients of the group's heads before this item's one, in order; whether it is the last. If not, leaves the
-/// sums behind for the next. By both consumer warpgroups.
+/// Step 9: adds the gradients of the group's heads before this item's one, in order; whether it is the last. If not,
+/// leaves the sums behind for the next. By both consumer warpgroups.
 template <class Tile>
 __device__ __forceinline__ bool add_parts(float (&grad_k)[Tile::dim / 2], float (&grad_v)[Tile::dim / 2],
                                           const typename Tile::item_info& item, const attention_view& a,
@@ -133,6 +133,195 @@ __device__ __forceinline__ bool add_parts(float (&grad_k)[Tile::dim / 2], float 
     return false;
 }
 
+/// Step 2: round `round`'s item of this block of threads. They are dealt to the blocks there and back again, so that
+/// sums of lengths agree.
+__device__ __forceinline__ int backward_item(int round) {
+    const int grid = static_cast<int>(gridDim.x), me = this_block(round);
+    return round * grid + (round % 2 == 0 ? me : grid - 1 - me);
+}
+
+/// Step 3, by one warp.
+template <class Tile>
+__device__ __forceinline__ void backward_producer(typename Tile::shared& sm, const CUtensorMap& q_map,
+                                                  const CUtensorMap& k_map, const CUtensorMap& v_map,
+                                                  const CUtensorMap& grad_o_map, const attention_view& a,
+                                                  const backward_scratch& scratch, const backward_schedule& schedule) {
+    constexpr int BM = Tile::query_block, BN = Tile::key_block, chunks = Tile::dim / 64;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane == 0) prefetch_map(q_map), prefetch_map(k_map), prefetch_map(v_map), prefetch_map(grad_o_map);
+    int count = 0;
+    int round = 0;
+    while (true) {
+        const int item = backward_item(round);
+        sm.kv_free.wait((round & 1) ^ 1);
+        if (lane == 0) {
+            const int column = item % schedule.columns * schedule.each, n = item / schedule.columns;
+            const int b = column / a.heads, head = column % a.heads, kv_head = head / schedule.group_size;
+            sm.item = {round,       item < schedule.items ? n : -1, b,
+                       kv_head,     head % schedule.group_size,     a.queries.of(b),
+                       a.keys.of(b)};
+            if (item < schedule.items) {
+                sm.kv_full.arrive_expect(2 * Tile::kv_bytes);
+                load_tile(sm.k, k_map, sm.kv_full, n * BN, kv_head * chunks, b);
+                load_tile(sm.v, v_map, sm.kv_full, n * BN, kv_head * chunks, b);
+            } else {
+                sm.kv_full.arrive();
+            }
+        }
+        if (item >= schedule.items) break;
+        __syncwarp();
+        for (int top = scratch.query_blocks - 1; top >= 0; top -= 32) {
+            // Lane l looks at query block top - l: does it see key block n, and how.
+            const int n = sm.item.n;
+            int order = -1;  // twice the key blocks before n, odd if every row sees all of n
+            if (top - lane >= 0) {
+                const int4 see = scratch.sight[sm.item.b * scratch.query_blocks + top - lane];
+                if (n < see.y) order = (n - see.x) * 2 + (see.z <= n && n < see.w);
+            }
+            unsigned todo = __ballot_sync(~0u, order >= 0);
+            while (todo != 0) {
+                const int at = __ffs(static_cast<int>(todo)) - 1;
+                todo &= todo - 1;
+#pragma unroll 1
+                for (int u = 0; u < schedule.each; ++u) {
+                    const int s = count % Tile::stages;
+                    sm.free[s].wait((count / Tile::stages & 1) ^ 1);
+                    ++count;
+                    if (lane != at) continue;
+                    const int block = top - lane;
+                    const int head = sm.item.kv_head * schedule.group_size + sm.item.part + u;
+                    const int slot = (sm.item.b * a.heads + head) * scratch.query_blocks + block;
+                    sm.info[s] = {slot, block * BM, order / 2, order % 2};
+                    sm.full[s].arrive_expect(2 * Tile::q_bytes + 2 * BM * 4);
+                    load_tile(sm.q[s], q_map, sm.full[s], block * BM, head * chunks, sm.item.b);
+                    load_tile(sm.grad_o[s], grad_o_map, sm.full[s], block * BM, head * chunks, sm.item.b);
+                    load_bytes(sm.row_data[s], scratch.row_data + slot * std::int64_t{2 * BM}, 2 * BM * 4, sm.full[s]);
+                }
+            }
+        }
+        const int s = count % Tile::stages;
+        sm.free[s].wait((count / Tile::stages & 1) ^ 1);
+        ++count;
+        round = sm.item.round + 1;
+        __syncwarp();
+        if (lane == 0) sm.info[s].slot = -1, sm.full[s].arrive();
+    }
+}
+
+/// Step 8, by a thread for each of the two buffers: while one's add is on its way to memory the other takes the next
+/// block.
+template <class Tile>
+__device__ __forceinline__ void backward_adder(typename Tile::shared& sm, const backward_scratch& scratch, int buffer) {
+    for (int count = 0;; ++count) {
+        sm.sum_full[buffer].wait(count & 1);
+        const int slot = sm.sum_slot[buffer], order = sm.sum_order[buffer];
+        if (slot < 0) break;
+        int* const turn = scratch.turns + slot;
+        float* const to = scratch.sums + static_cast<std::int64_t>(slot) * Tile::sum_count;
+        wait_turn(turn, order);
+        if (order == 0)
+            store_floats(to, sm.sum[buffer], Tile::sum_count * 4);
+        else
+            add_floats(to, sm.sum[buffer], Tile::sum_count * 4);
+        commit_stores();
+        wait_stores_read<0>();
+        sm.sum_free[buffer].arrive();
+        wait_stores_done<0>();
+        pass_turn(turn, order + 1);
+    }
+}
+/// The last message to each adder, after `sent` blocks: no more.
+template <class Tile>
+__device__ __forceinline__ void end_adders(typename Tile::shared& sm, int lane, int sent) {
+    for (int end = sent + 2; sent < end; ++sent) {
+        const int buffer = sent % 2;
+        sm.sum_free[buffer].wait((sent / 2 & 1) ^ 1);
+        if (threadIdx.x % 128 == 0) sm.sum_slot[buffer] = -1;
+        __syncwarp();
+        if (lane == 0) sm.sum_full[buffer].arrive();
+    }
+}
+
+/// Step 7 by a warpgroup of its own, which hands the blocks on as step 8 says.
+template <class Tile>
+__device__ __forceinline__ void backward_sums(typename Tile::shared& sm) {
+    constexpr int D = Tile::dim, BN = Tile::key_block;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int in_group = static_cast<int>(threadIdx.x) % 128;
+    int count = 0, sum_count = 0;
+    for (int round = 0;; ++round) {
+        sm.kv_full.wait(round & 1);
+        if (sm.item.n < 0) break;
+        for (;; ++count) {
+            const int buffer = count % 2;
+            sm.ds_full[buffer].wait(count / 2 & 1);
+            const int slot = __reduce_min_sync(~0u, sm.ds_slot[buffer]), order = sm.ds_order[buffer];
+            if (slot < 0) break;
+            const int to = sum_count % 2;
+            sm.sum_free[to].wait((sum_count / 2 & 1) ^ 1);
+            ++sum_count;
+            for (int part = 0; part < D / 64; ++part) {
+                float dq[32];
+                const std::uint64_t ds_mn = operand(sm.ds[buffer]), k_columns = operand(sm.k + part * BN * 128);
+                wgmma_fence();
+#pragma unroll
+                for (int kk = 0; kk < BN / 16; ++kk)
+                    wgmma<64>::shared<major::mn, major::mn>(dq, advance(ds_mn, kk * 2048),
+                                                            advance(k_columns, kk * 2048), kk != 0);
+                wgmma_commit();
+                wgmma_wait<0>();
+                pin(dq);
+                float* const at = sm.sum[to] + part * 4096 + in_group * 4;
+#pragma unroll
+                for (int i = 0; i < 8; ++i)
+                    *reinterpret_cast<float4*>(at + i * 512) = {dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]};
+            }
+            if (in_group == 0) sm.sum_slot[to] = slot, sm.sum_order[to] = order;
+            fence_async_shared();
+            sm.ds_free[buffer].arrive();
+            __syncwarp();
+            if (lane == 0) sm.sum_full[to].arrive();
+        }
+        sm.ds_free[count % 2].arrive();
+        sm.kv_free.arrive();
+        __syncwarp();
+        if (lane == 0) sm.sums_done.arrive();
+        ++count;
+    }
+    end_adders<Tile>(sm, lane, sum_count);
+}
+
+/// Step 5: P = exp2(c S - lse), in place of S^T and rounded. A thread has keys l / 4 and eight below of its warp's
+/// sixteen, queries 8 j + 2 (l % 4) and the next.
+template <class Tile>
+__device__ __forceinline__ void recomputed_weights(std::uint32_t (&p)[Tile::query_block / 16][4],
+                                                   float (&s)[Tile::query_block / 2], const float* log_sums, float c,
+                                                   int lane) {
+#pragma unroll
+    for (int j = 0; j < Tile::query_block / 8; ++j) {
+        const float2 lse = *reinterpret_cast<const float2*>(&log_sums[8 * j + lane % 4 * 2]);
+        s[4 * j] = exp2_fast(s[4 * j] * c - lse.x), s[4 * j + 1] = exp2_fast(s[4 * j + 1] * c - lse.y);
+        s[4 * j + 2] = exp2_fast(s[4 * j + 2] * c - lse.x), s[4 * j + 3] = exp2_fast(s[4 * j + 3] * c - lse.y);
+    }
+#pragma unroll
+    for (int i = 0; i < Tile::query_block / 4; ++i) p[i / 4][i % 4] = pack_bf16(s[2 * i], s[2 * i + 1]);
+}
+/// Step 6: dS = P (dP - D), rounded.
+template <class Tile>
+__device__ __forceinline__ void logit_gradients(std::uint32_t (&ds)[Tile::query_block / 16][4],
+                                                const float (&p)[Tile::query_block / 2],
+                                                const float (&dp)[Tile::query_block / 2], const float* drops,
+                                                int lane) {
+#pragma unroll
+    for (int j = 0; j < Tile::query_block / 8; ++j) {
+        const float2 drop = *reinterpret_cast<const float2*>(&drops[8 * j + lane % 4 * 2]);
+        ds[j / 2][j % 2 * 2] = pack_bf16(p[4 * j] * (dp[4 * j] - drop.x), p[4 * j + 1] * (dp[4 * j + 1] - drop.y));
+        ds[j / 2][j % 2 * 2 + 1] =
+            pack_bf16(p[4 * j + 2] * (dp[4 * j + 2] - drop.x), p[4 * j + 3] * (dp[4 * j + 3] - drop.y));
+    }
+}
+
+/// Steps 2 to 9: what each warp does. Steps 4 to 9 stand here.
 template <class Tile>
 __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map, const CUtensorMap& k_map,
                                                         const CUtensorMap& v_map, const CUtensorMap& grad_o_map,
@@ -143,6 +332,8 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
     extern __shared__ __align__(1024) unsigned char raw[];  // swizzling needs the alignment
     auto& sm = *reinterpret_cast<typename Tile::shared*>(raw);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    // Every thread that reads a stage, an item or a message arrives itself, not one for its warp: the race checker
+    // follows only that.
     if (threadIdx.x == 0) {
         sm.kv_full.init(1), sm.kv_free.init(Tile::apart ? 384 : 256);
         for (int s = 0; s < 2; ++s) sm.sum_full[s].init(Tile::apart ? 4 : 8), sm.sum_free[s].init(1);
@@ -152,161 +343,23 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
         fence_barrier_init();
     }
     __syncthreads();
-    // Every thread that reads a stage, an item or a message arrives itself, not one for its warp: the race checker
-    // follows only that.
-    // 2. Items are dealt to the blocks of threads there and back again, so that sums of lengths agree.
-    const auto item_of = [](int round) {
-        const int grid = static_cast<int>(gridDim.x), me = this_block(round);
-        return round * grid + (round % 2 == 0 ? me : grid - 1 - me);
-    };
-
-    // The last message to each adder, after `sent` blocks: no more.
-    const auto end_adders = [&](int sent) {
-        for (int end = sent + 2; sent < end; ++sent) {
-            const int buffer = sent % 2;
-            sm.sum_free[buffer].wait((sent / 2 & 1) ^ 1);
-            if (threadIdx.x % 128 == 0) sm.sum_slot[buffer] = -1;
-            __syncwarp();
-            if (lane == 0) sm.sum_full[buffer].arrive();
-        }
-    };
-
     if (warp < 4) {
         give_registers<Tile::producer_registers>();
         if (warp == 0) {
-            // 3. Producer.
-            if (lane == 0) prefetch_map(q_map), prefetch_map(k_map), prefetch_map(v_map), prefetch_map(grad_o_map);
-            int count = 0;
-            int round = 0;
-            while (true) {
-                const int item = item_of(round);
-                sm.kv_free.wait((round & 1) ^ 1);
-                if (lane == 0) {
-                    const int column = item % schedule.columns * schedule.each, n = item / schedule.columns;
-                    const int b = column / a.heads, head = column % a.heads, kv_head = head / schedule.group_size;
-                    sm.item = {round,       item < schedule.items ? n : -1, b,
-                               kv_head,     head % schedule.group_size,     a.queries.of(b),
-                               a.keys.of(b)};
-                    if (item < schedule.items) {
-                        sm.kv_full.arrive_expect(2 * Tile::kv_bytes);
-                        load_tile(sm.k, k_map, sm.kv_full, n * BN, kv_head * chunks, b);
-                        load_tile(sm.v, v_map, sm.kv_full, n * BN, kv_head * chunks, b);
-                    } else {
-                        sm.kv_full.arrive();
-                    }
-                }
-                if (item >= schedule.items) break;
-                __syncwarp();
-                for (int top = scratch.query_blocks - 1; top >= 0; top -= 32) {
-                    // Lane l looks at query block top - l: does it see key block n, and how.
-                    const int n = sm.item.n;
-                    int order = -1;  // twice the key blocks before n, odd if every row sees all of n
-                    if (top - lane >= 0) {
-                        const int4 see = scratch.sight[sm.item.b * scratch.query_blocks + top - lane];
-                        if (n < see.y) order = (n - see.x) * 2 + (see.z <= n && n < see.w);
-                    }
-                    unsigned todo = __ballot_sync(~0u, order >= 0);
-                    while (todo != 0) {
-                        const int at = __ffs(static_cast<int>(todo)) - 1;
-                        todo &= todo - 1;
-#pragma unroll 1
-                        for (int u = 0; u < schedule.each; ++u) {
-                            const int s = count % Tile::stages;
-                            sm.free[s].wait((count / Tile::stages & 1) ^ 1);
-                            ++count;
-                            if (lane != at) continue;
-                            const int block = top - lane;
-                            const int head = sm.item.kv_head * schedule.group_size + sm.item.part + u;
-                            const int slot = (sm.item.b * a.heads + head) * scratch.query_blocks + block;
-                            sm.info[s] = {slot, block * BM, order / 2, order % 2};
-                            sm.full[s].arrive_expect(2 * Tile::q_bytes + 2 * BM * 4);
-                            load_tile(sm.q[s], q_map, sm.full[s], block * BM, head * chunks, sm.item.b);
-                            load_tile(sm.grad_o[s], grad_o_map, sm.full[s], block * BM, head * chunks, sm.item.b);
-                            load_bytes(sm.row_data[s], scratch.row_data + slot * std::int64_t{2 * BM}, 2 * BM * 4,
-                                       sm.full[s]);
-                        }
-                    }
-                }
-                const int s = count % Tile::stages;
-                sm.free[s].wait((count / Tile::stages & 1) ^ 1);
-                ++count;
-                round = sm.item.round + 1;
-                __syncwarp();
-                if (lane == 0) sm.info[s].slot = -1, sm.full[s].arrive();
-            }
+            backward_producer<Tile>(sm, q_map, k_map, v_map, grad_o_map, a, scratch, schedule);
         } else if (warp <= 2 && lane == 0) {
-            // 8. Two adders, a buffer each: while one's add is on its way to memory the other takes the next block.
-            const int buffer = warp - 1;
-            for (int count = 0;; ++count) {
-                sm.sum_full[buffer].wait(count & 1);
-                const int slot = sm.sum_slot[buffer], order = sm.sum_order[buffer];
-                if (slot < 0) break;
-                int* const turn = scratch.turns + slot;
-                float* const to = scratch.sums + static_cast<std::int64_t>(slot) * Tile::sum_count;
-                wait_turn(turn, order);
-                if (order == 0)
-                    store_floats(to, sm.sum[buffer], Tile::sum_count * 4);
-                else
-                    add_floats(to, sm.sum[buffer], Tile::sum_count * 4);
-                commit_stores();
-                wait_stores_read<0>();
-                sm.sum_free[buffer].arrive();
-                wait_stores_done<0>();
-                pass_turn(turn, order + 1);
-            }
+            backward_adder<Tile>(sm, scratch, warp - 1);
         }
         return;
     }
 
     if (Tile::apart && warp >= 12) {
-        // 7, 8 with a warpgroup of its own.
         take_registers_or_give<Tile::sum_registers, 128>();
-        const int in_group = static_cast<int>(threadIdx.x) % 128;
-        int count = 0, sum_count = 0;
-        for (int round = 0;; ++round) {
-            sm.kv_full.wait(round & 1);
-            if (sm.item.n < 0) break;
-            for (;; ++count) {
-                const int buffer = count % 2;
-                sm.ds_full[buffer].wait(count / 2 & 1);
-                const int slot = __reduce_min_sync(~0u, sm.ds_slot[buffer]), order = sm.ds_order[buffer];
-                if (slot < 0) break;
-                const int to = sum_count % 2;
-                sm.sum_free[to].wait((sum_count / 2 & 1) ^ 1);
-                ++sum_count;
-                for (int part = 0; part < D / 64; ++part) {
-                    float dq[32];
-                    const std::uint64_t ds_mn = operand(sm.ds[buffer]), k_columns = operand(sm.k + part * BN * 128);
-                    wgmma_fence();
-#pragma unroll
-                    for (int kk = 0; kk < BN / 16; ++kk)
-                        wgmma<64>::shared<major::mn, major::mn>(dq, advance(ds_mn, kk * 2048),
-                                                                advance(k_columns, kk * 2048), kk != 0);
-                    wgmma_commit();
-                    wgmma_wait<0>();
-                    pin(dq);
-                    float* const at = sm.sum[to] + part * 4096 + in_group * 4;
-#pragma unroll
-                    for (int i = 0; i < 8; ++i)
-                        *reinterpret_cast<float4*>(at + i * 512) = {dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
-                                                                    dq[4 * i + 3]};
-                }
-                if (in_group == 0) sm.sum_slot[to] = slot, sm.sum_order[to] = order;
-                fence_async_shared();
-                sm.ds_free[buffer].arrive();
-                __syncwarp();
-                if (lane == 0) sm.sum_full[to].arrive();
-            }
-            sm.ds_free[count % 2].arrive();
-            sm.kv_free.arrive();
-            __syncwarp();
-            if (lane == 0) sm.sums_done.arrive();
-            ++count;
-        }
-        end_adders(sum_count);
+        backward_sums<Tile>(sm);
         return;
     }
 
+    // 4 to 9. Consumers.
     take_registers<Tile::consumer_registers>();
     const int group = warp / 4 - 1, in_group = static_cast<int>(threadIdx.x) % 128;
     const int own = 1 + group, both = 3;
@@ -394,14 +447,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                         if (key + 8 < see.first || key + 8 > see.last) s[4 * j + 2 + e] = -INFINITY;
                     }
             }
-#pragma unroll
-            for (int j = 0; j < BM / 8; ++j) {
-                const float2 lse = *reinterpret_cast<const float2*>(&sm.row_data[stage][0][8 * j + lane % 4 * 2]);
-                s[4 * j] = exp2_fast(s[4 * j] * c - lse.x), s[4 * j + 1] = exp2_fast(s[4 * j + 1] * c - lse.y);
-                s[4 * j + 2] = exp2_fast(s[4 * j + 2] * c - lse.x), s[4 * j + 3] = exp2_fast(s[4 * j + 3] * c - lse.y);
-            }
-#pragma unroll
-            for (int i = 0; i < BM / 4; ++i) p[i / 4][i % 4] = pack_bf16(s[2 * i], s[2 * i + 1]);
+            recomputed_weights<Tile>(p, s, sm.row_data[stage][0], c, lane);
             wgmma_fence();
 #pragma unroll
             for (int kk = 0; kk < BM / 16; ++kk)
@@ -412,14 +458,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
 
             // 6. dS and grad_k.
             std::uint32_t ds[BM / 16][4];
-#pragma unroll
-            for (int j = 0; j < BM / 8; ++j) {
-                const float2 drop = *reinterpret_cast<const float2*>(&sm.row_data[stage][1][8 * j + lane % 4 * 2]);
-                ds[j / 2][j % 2 * 2] =
-                    pack_bf16(s[4 * j] * (dp[4 * j] - drop.x), s[4 * j + 1] * (dp[4 * j + 1] - drop.y));
-                ds[j / 2][j % 2 * 2 + 1] =
-                    pack_bf16(s[4 * j + 2] * (dp[4 * j + 2] - drop.x), s[4 * j + 3] * (dp[4 * j + 3] - drop.y));
-            }
+            logit_gradients<Tile>(ds, s, dp, sm.row_data[stage][1], lane);
             unsigned char* const ds_tile = sm.ds[sum_count % 2];
             if (Tile::apart) sm.ds_free[sum_count % 2].wait((sum_count / 2 & 1) ^ 1);
             const int ds_row = group * 64 + warp % 4 * 16 + lane % 16;
@@ -534,7 +573,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
         sm.kv_free.arrive();
     }
     if (in_group == 0) wait_stores_done<0>();
-    if (!Tile::apart) end_adders(sum_count);
+    if (!Tile::apart) end_adders<Tile>(sm, lane, sum_count);
 }
 
 template <class Tile>

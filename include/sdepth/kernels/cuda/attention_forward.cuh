@@ -71,6 +71,50 @@ struct forward_schedule {
     }
 };
 
+/// Step 2, by one warp.
+template <class Tile>
+__device__ __forceinline__ void forward_producer(typename Tile::shared& sm, const CUtensorMap& q_map,
+                                                 const CUtensorMap& k_map, const CUtensorMap& v_map,
+                                                 const CUtensorMap& o_map, const attention_view& a,
+                                                 const forward_schedule& schedule) {
+    constexpr int BM = Tile::query_block, BN = Tile::key_block, chunks = Tile::dim / 64;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane == 0) prefetch_map(q_map), prefetch_map(k_map), prefetch_map(v_map), prefetch_map(o_map);
+    // Rings count tiles over all work items; a full turn of the ring flips the parity.
+    int k_count = 0, v_count = 0, q_count = 0;
+    const auto load = [&](const CUtensorMap& map, unsigned char(&ring)[Tile::stages][Tile::kv_bytes], mbarrier* full,
+                          mbarrier* free, int& count, int n, int kv_head, int b) {
+        const int s = count % Tile::stages;
+        free[s].wait((count / Tile::stages & 1) ^ 1);
+        if (lane == 0) {
+            full[s].arrive_expect(Tile::kv_bytes);
+            load_tile(ring[s], map, full[s], n * BN, kv_head * chunks, b);
+        }
+        ++count;
+    };
+    for (int round = 0; round * static_cast<int>(gridDim.x) < schedule.items; ++round) {
+        const int index = schedule.index(round);
+        if (index >= schedule.items) continue;
+        const auto item = schedule.at(index, a.heads, a.batch, BM);
+        const block_range see = blocks_of<BM, BN>(a, item.b, item.row, a.queries.of(item.b), a.keys.of(item.b));
+        if (see.empty()) continue;
+        const int kv_head = item.head / (a.heads / a.kv_heads);
+        sm.q_free.wait((q_count & 1) ^ 1);
+        if (lane == 0) {
+            sm.q_full.arrive_expect(Tile::q_bytes);
+            load_tile(sm.q, q_map, sm.q_full, item.row, item.head * chunks, item.b);
+        }
+        ++q_count;
+        load(k_map, sm.k, sm.k_full, sm.k_free, k_count, see.end - 1, kv_head, item.b);
+        for (int n = see.end - 2; n >= see.begin; --n) {
+            load(k_map, sm.k, sm.k_full, sm.k_free, k_count, n, kv_head, item.b);
+            load(v_map, sm.v, sm.v_full, sm.v_free, v_count, n + 1, kv_head, item.b);
+        }
+        load(v_map, sm.v, sm.v_full, sm.v_free, v_count, see.begin, kv_head, item.b);
+    }
+}
+
+/// Steps 1 to 6: what each warp does. Steps 3 to 6 stand here.
 template <class Tile>
 __device__ __forceinline__ void attention_forward_body(const CUtensorMap& q_map, const CUtensorMap& k_map,
                                                        const CUtensorMap& v_map, const CUtensorMap& o_map,
@@ -91,40 +135,7 @@ __device__ __forceinline__ void attention_forward_body(const CUtensorMap& q_map,
 
     if (warp < 4) {
         give_registers<Tile::producer_registers>();
-        if (warp != 0) return;
-        // 2. Producer. Rings count tiles over all work items; a full turn of the ring flips the parity.
-        if (lane == 0) prefetch_map(q_map), prefetch_map(k_map), prefetch_map(v_map), prefetch_map(o_map);
-        int k_count = 0, v_count = 0, q_count = 0;
-        const auto load = [&](const CUtensorMap& map, unsigned char(&ring)[Tile::stages][Tile::kv_bytes],
-                              mbarrier* full, mbarrier* free, int& count, int n, int kv_head, int b) {
-            const int s = count % Tile::stages;
-            free[s].wait((count / Tile::stages & 1) ^ 1);
-            if (lane == 0) {
-                full[s].arrive_expect(Tile::kv_bytes);
-                load_tile(ring[s], map, full[s], n * BN, kv_head * chunks, b);
-            }
-            ++count;
-        };
-        for (int round = 0; round * static_cast<int>(gridDim.x) < schedule.items; ++round) {
-            const int index = schedule.index(round);
-            if (index >= schedule.items) continue;
-            const auto item = schedule.at(index, a.heads, a.batch, BM);
-            const block_range see = blocks_of<BM, BN>(a, item.b, item.row, a.queries.of(item.b), a.keys.of(item.b));
-            if (see.empty()) continue;
-            const int kv_head = item.head / (a.heads / a.kv_heads);
-            sm.q_free.wait((q_count & 1) ^ 1);
-            if (lane == 0) {
-                sm.q_full.arrive_expect(Tile::q_bytes);
-                load_tile(sm.q, q_map, sm.q_full, item.row, item.head * chunks, item.b);
-            }
-            ++q_count;
-            load(k_map, sm.k, sm.k_full, sm.k_free, k_count, see.end - 1, kv_head, item.b);
-            for (int n = see.end - 2; n >= see.begin; --n) {
-                load(k_map, sm.k, sm.k_full, sm.k_free, k_count, n, kv_head, item.b);
-                load(v_map, sm.v, sm.v_full, sm.v_free, v_count, n + 1, kv_head, item.b);
-            }
-            load(v_map, sm.v, sm.v_full, sm.v_free, v_count, see.begin, kv_head, item.b);
-        }
+        if (warp == 0) forward_producer<Tile>(sm, q_map, k_map, v_map, o_map, a, schedule);
         return;
     }
 
