@@ -4,7 +4,10 @@
 // s_i = w . x_i, v_i = s_i - tau b_i, u_i = v_i - c, r_i = sigmoid(gate logit). Everything here is in the sum type.
 #pragma once
 
+#include <cmath>
+
 #include "sdepth/choices.hpp"
+#include "sdepth/config.hpp"
 #include "sdepth/rows.hpp"
 
 namespace sdepth::inline v0 {
@@ -84,6 +87,12 @@ enum class selection_rule {
     threshold  ///< u >= 0 (evaluation; causal)
 };
 
+/// What a group adds to SelectArgs::cut_sum: the midpoint between its last chosen and its first unchosen v, to a
+/// multiple of 2^-32, so that sums below 2^21 are exact and no order of adding changes them.
+SDEPTH_HOST_DEVICE inline double cut_between(double last_in, double first_out) {
+    return std::rint((last_in + first_out) / 2 * 4294967296.0) / 4294967296.0;
+}
+
 /// Chooses rows of each sequence. A group is a sequence, or a document where `documents` is given; only live rows
 /// count. ids rise within a sequence. K = 1 chooses every live row under both rules.
 template <class P>
@@ -103,7 +112,7 @@ struct SelectArgs {
     typename P::sum* u = nullptr;     // [N], v - c of every live row
     int* ids = nullptr;               // [B, capacity]
     int* live = nullptr;              // [B]
-    double* cut_sum = nullptr;        // += midpoint between last chosen and first unchosen v, over groups with both
+    double* cut_sum = nullptr;        // += cut_between the last chosen and the first unchosen v, over groups with both
     long long* cut_groups = nullptr;  // += number of those groups; both null: not measured
 };
 

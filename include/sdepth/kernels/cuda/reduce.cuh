@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums in a fixed order: of a row by a team of warps, of columns over all rows, of numbers. Floating-point atomics are
-// nowhere: the same inputs give the same bits. Rank 5.
+// nowhere but in select.cuh, whose sums are exact: the same inputs give the same bits. Rank 5.
 #pragma once
 
 #include <algorithm>

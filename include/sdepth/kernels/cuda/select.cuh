@@ -13,7 +13,8 @@
 //     other one; every block gives its totals to all.
 //  4. Sums over threads and blocks before give every chosen row its place.
 //
-// Histograms use integer atomics in shared memory: their sums do not depend on the order.
+// Histograms use integer atomics in shared memory, and cuts are multiples of 2^-32: sums of neither depend on the
+// order.
 #pragma once
 
 #include <algorithm>
@@ -66,8 +67,8 @@ __device__ inline float select_number(unsigned key) {
 
 /// What a group leaves behind for the tracked cut.
 struct select_cut {
-    double middle;  // between the last chosen and the first unchosen v
-    bool both;      // whether there are both
+    double between;  // cut_between the last chosen and the first unchosen v
+    bool both;       // whether there are both
 };
 
 /// `blocks` blocks work on one group; `blocks` = 1 needs no cluster.
@@ -105,8 +106,8 @@ class select_worker {
         select_cut cut{0, false};
         if (top) {
             const unsigned other = !whole_ && equal_ > ties_ ? threshold_ : other_;
-            cut.middle = (static_cast<double>(select_number(least_)) + static_cast<double>(select_number(other))) / 2;
-            cut.both = true;
+            cut = {cut_between(static_cast<double>(select_number(least_)), static_cast<double>(select_number(other))),
+                   true};
         }
         if constexpr (blocks == 1) __syncthreads();  // nobody begins anew while others read
         return cut;
@@ -114,8 +115,7 @@ class select_worker {
     /// Rows chosen in the sequence up to this group; in the last block.
     __device__ int chosen() const { return min(chosen_, a_.capacity); }
     __device__ bool tells_chosen() const { return rank_ == blocks - 1 && thread_ == 0; }
-    /// One warp.
-    __device__ bool tells_cut() const { return rank_ == 0 && warp_ == 0; }
+    __device__ bool tells_cut() const { return rank_ == 0 && thread_ == 0; }
 
   private:
     __device__ void sync() const {
@@ -322,86 +322,46 @@ class select_worker {
     int chosen_ = 0;
 };
 
-/// Whether a cut is measured.
-template <class P>
-__device__ bool select_measures(const SelectArgs<P>& a) {
-    return a.rule == selection_rule::top && a.sparsity > 1 && a.cut_sum != nullptr && a.cut_groups != nullptr;
-}
-
-/// Cuts of groups, as the kernels leave them for the sum.
+/// Documents of each sequence, as the first of two kernels leaves them for the second.
 struct select_scratch_view {
-    double* middle;  // [B, groups], NaN where there is no cut
-    int* first;      // [B, L + 1], first row of each group; documents only
-    int* place;      // [B, L], its place in ids
-    int* groups;     // [B]
+    int* first;   // [B, L + 1], first row of each
+    int* place;   // [B, L], its place in ids
+    int* groups;  // [B]
 };
 
-/// Of `arrivals` warps that call this, each with what it left in scratch.middle, the last adds up all of them in order:
-/// a sum that does not depend on who it is. Arrivals are counted in the upper half of cut_groups and taken off again.
+/// Adds a group's cut to the sums: these additions round nothing, and nobody waits for them.
 template <class P>
-__device__ void select_add_cuts(const SelectArgs<P>& a, const select_scratch_view& s, bool by_document,
-                                unsigned arrivals) {
-    const int lane = static_cast<int>(threadIdx.x % 32), length = a.rows.each.capacity;
-    double before = 0;
-    unsigned long long old = 0;  // arrivals and groups so far
-    if (lane == 0) {
-        before = *a.cut_sum;  // the last one alone changes it
-        __threadfence();
-        old = atomicAdd(reinterpret_cast<unsigned long long*>(a.cut_groups), 1ull << 32);
-        __threadfence();
-    }
-    if (__shfl_sync(~0u, static_cast<unsigned>(old >> 32), 0) != arrivals - 1) return;
-    double sum = 0, groups = 0;
-    for (int b = 0; b < a.rows.batch; ++b)
-        for (int g = lane; g < (by_document ? s.groups[b] : 1); g += 32) {
-            const double middle = __ldcg(s.middle + (by_document ? static_cast<long long>(b) * length + g : b));
-            if (!isnan(middle)) sum += middle, groups += 1;
-        }
-    sum = warp_sum(sum), groups = warp_sum(groups);
-    if (lane != 0) return;
-    *a.cut_sum = before + sum;
-    *a.cut_groups = static_cast<long long>(old & 0xFFFFFFFFu) + static_cast<long long>(groups);
+__device__ void select_add_cut(const SelectArgs<P>& a, const select_cut& cut) {
+    if (!cut.both || a.cut_sum == nullptr || a.cut_groups == nullptr) return;
+    atomicAdd(a.cut_sum, cut.between);
+    atomicAdd(reinterpret_cast<unsigned long long*>(a.cut_groups), 1ull);
 }
 
 /// One sequence a cluster (or block).
 template <int blocks, class P>
-__device__ __forceinline__ void select_sequence(const SelectArgs<P>& a, const select_scratch_view& scratch) {
+__device__ __forceinline__ void select_sequence(const SelectArgs<P>& a) {
     extern __shared__ __align__(1024) unsigned char raw[];  // as in every kernel: one name, one alignment
     using work = select_worker<blocks, P>;
     auto& shared = *reinterpret_cast<typename work::shared*>(raw);
     auto* keys = reinterpret_cast<unsigned*>(raw + sizeof(shared));
     const int b = static_cast<int>(blockIdx.y);
     work worker(a, shared, keys);
-    // Early, for at the end everybody would wait for them.
-    double sum_before = 0;
-    long long groups_before = 0;
-    if (worker.tells_cut() && select_measures(a) && a.rows.batch == 1 && threadIdx.x == 0)
-        sum_before = *a.cut_sum, groups_before = *a.cut_groups;
     const select_cut cut = worker.run(b, {0, a.rows.each.of(b), 0});
     if (worker.tells_chosen()) a.live[b] = worker.chosen();
-    if (!worker.tells_cut() || !select_measures(a)) return;
-    if (a.rows.batch > 1) {
-        if (threadIdx.x == 0) scratch.middle[b] = cut.both ? cut.middle : __longlong_as_double(-1);
-        select_add_cuts(a, scratch, false, gridDim.y);
-    } else if (cut.both && threadIdx.x == 0) {
-        *a.cut_sum = sum_before + cut.middle;
-        *a.cut_groups = groups_before + 1;
-    }
+    if (worker.tells_cut()) select_add_cut(a, cut);
 }
 template <class P>
-__global__ void __launch_bounds__(select_threads, 1)
-    select_cluster_kernel(const SelectArgs<P> a, const select_scratch_view scratch) {
+__global__ void __launch_bounds__(select_threads, 1) select_cluster_kernel(const SelectArgs<P> a) {
     if constexpr (SDEPTH_HOPPER_CODE) {
         wait_for_kernel_before();
-        select_sequence<select_cluster>(a, scratch);
+        select_sequence<select_cluster>(a);
     } else {
         __trap();  // see require_hopper
     }
 }
 template <class P>
-__global__ void __launch_bounds__(select_threads, 1)
-    select_block_kernel(const SelectArgs<P> a, const select_scratch_view scratch) {
-    select_sequence<1>(a, scratch);
+__global__ void __launch_bounds__(select_threads, 1) select_block_kernel(const SelectArgs<P> a) {
+    select_sequence<1>(a);
 }
 
 /// Groups of each sequence: rows where the document changes; then the place of each group's rows in ids.
@@ -460,25 +420,23 @@ __global__ void __launch_bounds__(select_threads, 1)
     const int* const first = s.first + static_cast<long long>(b) * (length + 1);
     work worker(a, shared, keys);
     for (int g = static_cast<int>(blockIdx.x); g < s.groups[b]; g += static_cast<int>(gridDim.x)) {
-        const long long at = static_cast<long long>(b) * length + g;
-        const select_cut cut = worker.run(b, {first[g], first[g + 1], s.place[at]});
-        if (worker.tells_cut() && threadIdx.x == 0) s.middle[at] = cut.both ? cut.middle : __longlong_as_double(-1);
+        const int place = s.place[static_cast<long long>(b) * length + g];
+        const select_cut cut = worker.run(b, {first[g], first[g + 1], place});
+        if (worker.tells_cut()) select_add_cut(a, cut);
     }
-    if (worker.tells_cut() && select_measures(a)) select_add_cuts(a, s, true, gridDim.x * gridDim.y);
 }
 namespace detail {
 
-inline std::size_t select_layout(int batch, int sequence, bool documents, unsigned char* at, select_scratch_view& s) {
+inline std::size_t select_layout(int batch, int sequence, unsigned char* at, select_scratch_view& s) {
     unsigned char* const begin = at;
-    const auto take = [&at](auto*& p, long long n) {
-        p = reinterpret_cast<std::remove_reference_t<decltype(p)>>(at);
-        at += (static_cast<std::size_t>(n) * sizeof(*p) + 255) / 256 * 256;
+    const auto take = [&at](int*& p, long long n) {
+        p = reinterpret_cast<int*>(at);
+        at += (static_cast<std::size_t>(n) * sizeof(int) + 255) / 256 * 256;
     };
     const long long rows = static_cast<long long>(batch) * sequence;
-    take(s.middle, documents ? rows : batch);
-    take(s.first, documents ? rows + batch : 0);
-    take(s.place, documents ? rows : 0);
-    take(s.groups, documents ? batch : 0);
+    take(s.first, rows + batch);
+    take(s.place, rows);
+    take(s.groups, batch);
     return static_cast<std::size_t>(at - begin);
 }
 
@@ -500,12 +458,10 @@ void select_prepare(Kernel kernel, std::size_t bytes) {
 
 /// Bytes of scratch for `select`; `documents`: whether SelectArgs::documents is given.
 constexpr std::size_t select_scratch(int batch, int sequence, bool documents) {
-    const auto rows = static_cast<std::size_t>(batch) * static_cast<std::size_t>(sequence);
-    const auto piece = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
-    const auto groups = static_cast<std::size_t>(batch);
-    if (!documents) return piece(groups * sizeof(double));
-    return piece(rows * sizeof(double)) + piece((rows + groups) * sizeof(int)) + piece(rows * sizeof(int)) +
-           piece(groups * sizeof(int));
+    if (!documents) return 0;
+    const auto piece = [](std::size_t numbers) { return (numbers * sizeof(int) + 255) / 256 * 256; };
+    const auto sequences = static_cast<std::size_t>(batch), rows = sequences * static_cast<std::size_t>(sequence);
+    return piece(rows + sequences) + piece(rows) + piece(sequences);
 }
 
 /// See SelectArgs. Up to 400,000 rows a sequence on Hopper; elsewhere, and in a document, 50,000. Logits that are not
@@ -518,9 +474,9 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
     const int length = a.rows.each.capacity;
     const auto batch = static_cast<unsigned>(a.rows.batch);
     const bool by_document = a.documents != nullptr && a.sparsity > 1 && a.rule == selection_rule::top;
-    select_scratch_view view{};
-    detail::select_layout(a.rows.batch, length, by_document, static_cast<unsigned char*>(scratch), view);
     if (by_document) {
+        select_scratch_view view{};
+        detail::select_layout(a.rows.batch, length, static_cast<unsigned char*>(scratch), view);
         const std::size_t bytes = detail::select_memory<1>(length);
         detail::select_prepare(select_documents_kernel<P>, bytes);
         select_groups_kernel<P><<<batch, select_threads, 0, stream>>>(a, view);
@@ -542,11 +498,11 @@ void select(const SelectArgs<P>& a, void* scratch, cudaStream_t stream) {
         config.stream = stream;
         config.attrs = attributes;
         config.numAttrs = 2;
-        check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a, view), "select");
+        check(cudaLaunchKernelEx(&config, select_cluster_kernel<P>, a), "select");
     } else {
         const std::size_t bytes = detail::select_memory<1>(length);
         detail::select_prepare(select_block_kernel<P>, bytes);
-        select_block_kernel<P><<<dim3(1, batch), select_threads, bytes, stream>>>(a, view);
+        select_block_kernel<P><<<dim3(1, batch), select_threads, bytes, stream>>>(a);
     }
     check(cudaGetLastError(), "select");
 }

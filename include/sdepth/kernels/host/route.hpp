@@ -102,7 +102,7 @@ cut_share choose_top(const T* v, int first, int last, long long k, std::vector<i
     if (k >= n) return {};
     T last_in = v[order[0]], first_out = v[order[static_cast<std::size_t>(k)]];
     for (long long j = 0; j < k; ++j) last_in = std::min(last_in, v[order[static_cast<std::size_t>(j)]]);
-    return {(static_cast<double>(last_in) + static_cast<double>(first_out)) / 2, 1};
+    return {cut_between(static_cast<double>(last_in), static_cast<double>(first_out)), 1};
 }
 
 template <class T>
