@@ -85,6 +85,7 @@ __global__ void __launch_bounds__(256, 2) rms_norm_backward_kernel(const RmsNorm
     norm_ring<adds, P> ahead(raw);
     const T* const added = g.adds_to_grad_x ? g.grad_x : g.also;
     float sums[4][8] = {};
+    const column_weights<whole> weight(a.weight, me.column(), a.width);
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
     const auto columns_of = [&](int row) {
         return is_live(a.rows, row) ? a.width - me.column() : 0;  // from this thread's on
@@ -109,22 +110,19 @@ __global__ void __launch_bounds__(256, 2) rms_norm_backward_kernel(const RmsNorm
         ahead.wait();
         const float rstd = columns > 0 ? ahead.scalar(stage, 0) : 0.f;
         const long long at = static_cast<long long>(row) * a.width + me.column();
-        const auto* const weight = a.weight + me.column();
         float along = 0;
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
             const auto x = ahead.piece(stage, u), grad_y = ahead.piece(stage, 4 + u);
-            const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
 #pragma unroll
-            for (int e = 0; e < 8; ++e) along += to_float(w.x[e]) * to_float(grad_y.x[e]) * to_float(x.x[e]);
+            for (int e = 0; e < 8; ++e) along += weight.of[u][e] * to_float(grad_y.x[e]) * to_float(x.x[e]);
         }
         along = me.sum(along) * rstd * rstd / static_cast<float>(a.width);
         asm volatile("" ::: "memory");  // read the row again: there are no registers to keep it
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             if (256 * u >= columns) continue;
-            const auto w = load_eight<whole>(weight + 256 * u, columns - 256 * u);
             const auto x = ahead.piece(stage, u), grad_y = ahead.piece(stage, 4 + u);
             eight<T> was;
             if constexpr (adds) was = ahead.piece(stage, 8 + u);
@@ -133,7 +131,7 @@ __global__ void __launch_bounds__(256, 2) rms_norm_backward_kernel(const RmsNorm
             for (int e = 0; e < 8; ++e) {
                 const float gy = to_float(grad_y.x[e]), xe = to_float(x.x[e]);
                 sums[u][e] += gy * xe * rstd;
-                y[e] = rstd * (to_float(w.x[e]) * gy - xe * along);
+                y[e] = rstd * (weight.of[u][e] * gy - xe * along);
                 if constexpr (adds) y[e] += g.adds_to_grad_x ? to_float(was.x[e]) : 0.f;
             }
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);

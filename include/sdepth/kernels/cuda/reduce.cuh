@@ -98,6 +98,24 @@ class team_member {
     int warps_, warp_, team_;
 };
 
+/// A thread's own numbers of a weight [width], in the columns of team_member, for all its rows: from the L1 cache they
+/// would take more of it than the rows.
+template <bool whole>
+struct column_weights {
+    float of[4][8];
+
+    template <class T>
+    __device__ column_weights(const T* weight, int column, int width) {
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            const int left = width - column - 256 * u;
+            const eight<T> w = left > 0 ? load_eight<whole>(weight + column + 256 * u, left) : eight<T>{};
+#pragma unroll
+            for (int e = 0; e < 8; ++e) of[u][e] = to_float(w.x[e]);
+        }
+    }
+};
+
 /// out[c] += sum over blocks of partial[block, c] for the 32 columns of `group`, by 1024 threads, 32 a column.
 template <class T>
 __device__ void add_column_group(const float* partial, int blocks, int columns, int group, T* out) {

@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(256, 2)
     route_ring<P> ahead(raw);
     const bool to_x = g.grad_x != nullptr && g.grad_x_logits != nullptr;
     float sums[4][8] = {};
+    const column_weights<whole> weight(a.weight, me.column(), a.width);
     const int all = static_cast<int>(a.rows.capacity()), stride = static_cast<int>(gridDim.x) * t.teams;
     const auto columns_of = [&](int row) {
         return is_live(a.rows, row) ? a.width - me.column() : 0;  // from this thread's on
@@ -89,10 +90,9 @@ __global__ void __launch_bounds__(256, 2)
             if (!to_x) continue;
             const auto grad_x = ahead.piece(stage, 4 + u);
             const float grad_of_x = ahead.scalar(stage, 1);
-            const auto w = load_eight<whole>(a.weight + me.column() + 256 * u, columns - 256 * u);
             float y[8];
 #pragma unroll
-            for (int e = 0; e < 8; ++e) y[e] = to_float(grad_x.x[e]) + grad_of_x * to_float(w.x[e]);
+            for (int e = 0; e < 8; ++e) y[e] = to_float(grad_x.x[e]) + grad_of_x * weight.of[u][e];
             store_eight<whole>(g.grad_x + at + 256 * u, y, columns - 256 * u);
         }
         ask(stage, row + ahead.stages * stride);
