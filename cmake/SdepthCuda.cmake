@@ -17,6 +17,12 @@ function(sdepth_cuda_cxx20 target)
     endif()
 endfunction()
 
+# Sets the optimisation level of host code in the CUDA units of the calling folder and of those below it; kernels stay as they are.
+# No option of a target does it: nvcc hands its own -O to the host compiler behind what -Xcompiler gives.
+macro(sdepth_cuda_host_level level)
+    string(REGEX REPLACE "-O[0-3]" "-O${level}" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
+endmacro()
+
 if(NOT SDEPTH_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "sdepth: SDEPTH_CUDA is '${SDEPTH_CUDA}'; it must be AUTO, ON or OFF")
 endif()
