@@ -99,7 +99,7 @@ class pipeline {
     /// Forward and backward of one micro-batch: adds to gradients and sums.
     void accumulate(const batch_view& batch, const step_totals& totals) {
         load(batch);
-        backend_.repeat(accumulation_, key_of(batch, selection_rule::top, totals), [&] {
+        backend_.repeat(accumulation_[fresh_ ? 0 : 1], key_of(batch, selection_rule::top, totals), [&] {
             embed();
             for (std::size_t r = 0; r < M::runs.size(); ++r) forward_run(pass_aim::training, r, batch);
             head(pass_aim::training, 1.0 / static_cast<double>(totals.targets));
@@ -602,7 +602,8 @@ class pipeline {
     int hidings_ = 0;                   // how often that changed
     std::byte* layers_ = nullptr;
     std::byte* workspace_ = nullptr;
-    typename B::template recording<pass_key> accumulation_, evaluation_[2];  // of an evaluation one for each rule
+    // Of a step's first micro-batch and of the others; of an evaluation by each rule.
+    typename B::template recording<pass_key> accumulation_[2], evaluation_[2];
     typename B::template recording<update_settings> update_;
     const int* live_ = nullptr;
     double rows_ = 0;  // real tokens of the micro-batch

@@ -136,6 +136,21 @@ TEST_CASE("documents, padding, Muon and a selective replay follow the host", "[p
     CHECK(run_on_cuda(small_model::x_mod, replay).losses == run_on_cuda(small_model::x_mod, {}).losses);
 }
 
+TEST_CASE("steps of several micro-batches follow the host, recorded or not", "[pipeline]") {
+    for (const int micro_batches : {2, 3}) {
+        INFO(micro_batches << " micro-batches");
+        const small_run what{.steps = 6, .micro_batches = micro_batches};
+        const small_run direct{.steps = 6, .micro_batches = micro_batches, .graphs = false};
+        const small_result got = run_on_cuda(small_model::x_mod, what), other = run_on_cuda(small_model::x_mod, direct);
+        const small_result want = run_on_host(small_model::x_mod, what);
+        CHECK(apart(got.losses, want.losses) <= 1e-2);
+        CHECK(apart(got.norms, want.norms) <= 5e-2);
+        CHECK((got.losses == other.losses && got.norms == other.norms && got.masks == other.masks));
+        CHECK((got.top == other.top && got.threshold == other.threshold));
+        CHECK(got.losses.back() < got.losses.front());
+    }
+}
+
 TEST_CASE("the same bits again, recorded or not, and after a resume", "[pipeline]") {
     const temporary_folder folder;
     for (const small_model which : every_model) {

@@ -57,6 +57,7 @@ enum class small_model { dense, mod, x_mod, routed_ffn, moda };
 struct small_run {
     int steps = 20;
     int first = 0;  // steps done before, by the run whose file is loaded
+    int micro_batches = 1;
     bool graphs = true;
     bool documents = false;  // several documents a sequence, and padding
     double rate = 1e-4;
@@ -71,7 +72,7 @@ struct small_run {
 /// What it shows.
 struct small_result {
     std::vector<double> losses, norms;                  // of each step
-    std::vector<std::vector<std::vector<bool>>> masks;  // [step][sparse layer][row]
+    std::vector<std::vector<std::vector<bool>>> masks;  // [step][sparse layer][row of the last micro-batch]
     double top = 0, threshold = 0;                      // of a held-out batch at the end, nats a target
     std::vector<double> shifted_losses, shifted_rates;  // the second again, cuts moved by each of cut_shifts in turn
     std::vector<double> shares;                         // of attention that went to slots there, then with even logits
@@ -158,8 +159,14 @@ small_result run_small(B& backend, const small_run& what) {
     else
         file.load_training(what.load);
     for (int step = what.first; step < what.first + what.steps; ++step) {
-        const small_batch batch(R, step, what.documents);
-        model.accumulate(batch.view(), batch.totals());
+        std::vector<small_batch> batches;
+        step_totals totals;
+        for (int m = 0; m < what.micro_batches; ++m) {
+            const small_batch& batch = batches.emplace_back(R, step + 100 * m, what.documents);
+            totals.targets += batch.totals().targets;
+            totals.rows += batch.totals().rows;
+        }
+        for (const small_batch& batch : batches) model.accumulate(batch.view(), totals);
         auto& masks = out.masks.emplace_back();
         model.for_each_routed_layer([&](long long, const auto& saved, int capacity) {
             std::vector<int> ids(static_cast<std::size_t>(R.batch * capacity)), live(static_cast<std::size_t>(R.batch));
@@ -171,8 +178,7 @@ small_result run_small(B& backend, const small_run& what) {
                 for (int j = 0; j < live[static_cast<std::size_t>(b)]; ++j)
                     mask[static_cast<std::size_t>(b * R.seq + ids[static_cast<std::size_t>(b * capacity + j)])] = true;
         });
-        const step_losses losses =
-            model.update({.kind = what.kind, .rate = what.rate, .step = step + 1}, batch.totals());
+        const step_losses losses = model.update({.kind = what.kind, .rate = what.rate, .step = step + 1}, totals);
         out.losses.push_back(losses.total());
         out.norms.push_back(losses.gradient_norm);
     }
