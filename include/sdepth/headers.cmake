@@ -154,8 +154,8 @@ set(SDEPTH_HEADERS
 # nvcc only.
 set(SDEPTH_CUDA_HEADERS
     kernels/cuda/error.cuh
-    kernels/cuda/launch.cuh
     kernels/cuda/architecture.cuh
+    kernels/cuda/launch.cuh
     kernels/cuda/mbarrier.cuh
     kernels/cuda/cluster.cuh
     kernels/cuda/fragments.cuh
