@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """README.md does what it says: check_readme.py ROOT CXX [INCLUDE_DIR]...
 
-The first program, saved as the command line below it names it, compiles, runs and prints what the text promises. The last column
+The first program, saved as the command line below it names it, compiles, runs and prints what the text promises. The host column
 of the table of layers is right: a layer `runs` if it has passes, else it `counts`.
 """
 import os
@@ -28,9 +28,9 @@ def first_program(readme):
 
 
 def layers(readme):
-    """(expression, `runs` or `counts`) of each layer in the table."""
-    table = readme.partition("| word | layer | host backend |\n")[2].partition("\n\n")[0]
-    rows = re.findall(r"^\| (`.*`) \| [^|]+ \| (runs|counts) \|$", table, re.MULTILINE)
+    """(expression, `runs` or `counts` on the host) of each layer in the table."""
+    table = readme.partition("| word | layer | host | GPU |\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*`) \| [^|]+ \| (runs|counts) \| [^|]*\|$", table, re.MULTILINE)
     if len(rows) != table.count("\n") or not rows:
         raise SystemExit("README.md: the table of layers is not as check_readme.py reads it")
     return [(word, state) for words, state in rows for word in re.findall(r"`([^`]+)`", words)]

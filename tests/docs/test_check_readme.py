@@ -13,10 +13,10 @@ Saved as `a.cpp` it prints `1`:
 
     g++ a.cpp && ./a.out
 
-| word | layer | host backend |
-|---|---|---|
-| `dense`, `sparse<8>(mamba)` | some | runs |
-| `moda` | other | counts |
+| word | layer | host | GPU |
+|---|---|---|---|
+| `dense`, `sparse<8>(mamba)` | some | runs | if all do |
+| `moda` | other | counts | |
 
 More.
 """
@@ -33,7 +33,7 @@ class CheckReadme(unittest.TestCase):
         self.assertIn("static_assert(!runnable<std::remove_cvref_t<decltype(moda)>>", text)
 
     def test_refused(self):
-        for wrong in (README.replace("| counts |", "| perhaps |"), README.replace("host backend", "backend")):
+        for wrong in (README.replace("| counts |", "| perhaps |"), README.replace("| host |", "| backend |")):
             with self.assertRaises(SystemExit):
                 check_readme.layers(wrong)
 
