@@ -74,7 +74,8 @@ void attention_forward(const AttentionArgs<__nv_bfloat16>& a, cudaStream_t strea
     }
 }
 
-/// Bytes of scratch for attention_backward: above all grad_q in fp32.
+/// Bytes of scratch for attention_backward of exactly these sizes, above all grad_q in fp32: fewer rows can need more,
+/// see heads_apart.
 template <class Arch>
 constexpr std::size_t attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     return detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {

@@ -2,16 +2,19 @@
 // Attention backward for sm_90a (wgmma and the copy engine), after FlashAttention-3, deterministic. Visibility, sizes
 // and live rows are run-time data; a kernel is a template of its tile only. Rank 5.
 //
-// Three launches: attention_prepare_kernel, attention_backward_kernel, attention_finish_kernel. In the middle one a
-// block of threads owns 128 keys of one KV head and walks the query blocks, of all query heads of the group, that see
-// them: grad_k and grad_v stay in registers and no other block adds to them. Where that would leave too few items, the
-// heads of a group are items of their own, whose sums meet in memory, head after head. grad_q is summed in fp32 in
-// memory; the adds to a query block are done in the order of key blocks, so that two runs agree bit for bit.
+// Three launches: attention_prepare_kernel, attention_backward_kernel, and attention_finish_kernel or
+// prepared_finish_kernel. In the middle one a block of threads owns 128 keys of one KV head and walks the query blocks
+// that see them, of all query heads of the group, so that no other block adds to grad_k and grad_v, which stay in
+// registers; where that would leave too few items, of one head, and the sums of a group meet in memory, head after
+// head. grad_q is summed in fp32 in memory; the adds to a query block are done in the order of key blocks, so that two
+// runs agree bit for bit.
 //
 //  1. Prepare: D = o . grad_o per row (in the code `drop`, as D is the head size), log-sum-exp in base 2 (+infinity
 //     where a row sees nothing, so that P = 0), the key blocks each query block sees, no adds done yet.
-//  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal). Query blocks go from the last
-//     to the first, the heads of the group together: block n adds to a query block one step after block n - 1.
+//  2. Order of work: key block 0 of all heads, then 1, ...: the longest first (causal), dealt to the blocks of threads
+//     there and back. Query blocks go from the last to the first, an item's heads together: key block n adds to one a
+//     step after key block n - 1. An item waits for items before it alone, a block of threads takes its items in rising
+//     order, and all blocks are on the device: turns come.
 //  3. Producer: k and v of the item, then for each query block q, grad_o, lse, D through a ring of `stages`.
 //  4. Consumers, two warpgroups of 64 keys each:  S^T = k q^T,  dP^T = v grad_o^T.
 //  5. P = exp2(c S - lse), grad_v += P^T grad_o (P from registers).
@@ -321,7 +324,7 @@ __device__ __forceinline__ void logit_gradients(std::uint32_t (&ds)[Tile::query_
     }
 }
 
-/// Steps 2 to 9: what each warp does. Steps 4 to 9 stand here.
+/// Steps 2 to 9: what each warp does. Those of a function above are called here.
 template <class Tile>
 __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map, const CUtensorMap& k_map,
                                                         const CUtensorMap& v_map, const CUtensorMap& grad_o_map,
@@ -425,6 +428,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
             const auto info = sm.info[stage];
             const std::uint64_t grad_o_k = operand(sm.grad_o[stage]);
             const std::uint64_t grad_o_mn = operand(sm.grad_o[stage], BM * 128), q_mn = operand(sm.q[stage], BM * 128);
+            // 4. dP^T.
             wgmma_fence();
 #pragma unroll
             for (int kk = 0; kk < D / 16; ++kk)
@@ -473,7 +477,7 @@ __device__ __forceinline__ void attention_backward_body(const CUtensorMap& q_map
                 wgmma<D>::template registers<major::mn>(grad_k, ds[kk], advance(q_mn, kk * 2048), true);
             wgmma_commit();
             fence_async_shared();
-            if constexpr (Tile::apart) {
+            if constexpr (Tile::apart) {  // dS to the third warpgroup (7), S^T of the next block (4)
                 if (threadIdx.x == 128) sm.ds_slot[sum_count % 2] = info.slot, sm.ds_order[sum_count % 2] = info.order;
                 __syncwarp();
                 if (lane == 0) sm.ds_full[sum_count % 2].arrive();
@@ -583,7 +587,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
                               const __grid_constant__ CUtensorMap grad_k_map,
                               const __grid_constant__ CUtensorMap grad_v_map, const attention_view a,
                               const backward_scratch scratch, const backward_schedule schedule) {
-    let_next_kernel_start();
+    let_next_kernel_start();  // only when all blocks are on the device, so that nobody takes the place of one in turn
     if constexpr (SDEPTH_HOPPER_CODE)
         attention_backward_body<Tile>(q_map, k_map, v_map, grad_o_map, grad_k_map, grad_v_map, a, scratch, schedule);
     else
@@ -620,6 +624,7 @@ backward_scratch attention_backward_launch(const AttentionBackwardArgs<__nv_bflo
     const int bytes = static_cast<int>(sizeof(typename Tile::shared));
     check(cudaFuncSetAttribute(attention_backward_kernel<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
           "attention_backward");
+    // A plain start: prepared_finish_kernel, behind it, reads before its wait.
     attention_backward_kernel<Tile><<<std::min(processors, schedule.items), Tile::threads, bytes, stream>>>(
         q, k, v, grad_o, grad_k, grad_v, view, s, schedule);
     check(cudaGetLastError(), "attention_backward");

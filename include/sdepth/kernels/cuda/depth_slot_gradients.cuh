@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients of MoDA's slots, summed over all layers that read them, for sm_90a: bound by memory, nothing is read back.
+// Gradients of MoDA's slots, summed over all layers that read them: bound by memory, nothing is read back.
 // Rank 5.
 //
 // One warp: one KV head of one token, sixteen slots at a time.

@@ -21,7 +21,7 @@ __device__ inline void let_next_kernel_start() {
 }
 /// First line of a kernel that `launch_early` starts: what follows sees everything that the kernels before it wrote.
 /// The next kernel's blocks may take their places meanwhile, and wait in turn. A kernel may do before it what needs
-/// nothing of the kernel just before.
+/// nothing of the kernel just before, nor of those before that one if it started early itself.
 __device__ inline void wait_for_kernel_before() {
     let_next_kernel_start();
     if constexpr (SDEPTH_HOPPER_CODE) asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -4,7 +4,8 @@
 //
 // A block of threads has 64 query rows and a few heads, a warp sixteen of the rows.
 //
-//  1. Angles of a thread's pairs, for all its heads; kept in shared memory, as registers are scarce.
+//  1. Angles of a thread's pairs, for all its heads; kept in shared memory, as registers are scarce. The kernel starts
+//     early and waits for the one before it after this step.
 //  2. Eight neighbouring columns of grad_q at a time, in bf16.
 //  3. Rotation by the negative angle: columns c and c + h / 2 belong to one thread.
 //  4. Norm: the row's sum over the four threads that share it; the weight's gradient stays in registers.
@@ -161,7 +162,8 @@ __global__ void __launch_bounds__(128)
     if (thread < D) partial[id * D + thread] = all[0][thread] + all[1][thread] + all[2][thread] + all[3][thread];
 }
 
-/// Bytes of scratch for prepared_attention_backward of as many rows as `a` has, or fewer.
+/// Bytes of scratch for prepared_attention_backward of as many queries and keys as `a` has, or fewer
+/// of both.
 template <class Arch>
 constexpr std::size_t prepared_attention_backward_scratch(const AttentionArgs<__nv_bfloat16>& a) {
     return detail::with_backward_tile<Arch>(a.head_dim, [&](auto tile) {
