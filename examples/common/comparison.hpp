@@ -32,9 +32,9 @@ struct comparison_request {
 struct compared_model {
     std::string name;
     long long params = 0;
-    double flops_ratio = 0;   ///< phi / phi_D, useful FLOPs a token
-    double tokens_ratio = 0;  ///< D / D_D
+    double flops_ratio = 0;  ///< phi / phi_D, useful FLOPs a token
     double tokens_per_second = 0;
+    std::vector<double> steps;        ///< of each seed
     std::vector<double> causal, top;  ///< held-out loss by seed, under the causal and under the training rule
 
     static double mean(const std::vector<double>& x) {
@@ -45,6 +45,8 @@ struct compared_model {
     double spread() const {
         return *std::max_element(causal.begin(), causal.end()) - *std::min_element(causal.begin(), causal.end());
     }
+    /// D / D_D, means over the seeds.
+    double tokens_to(const compared_model& reference) const { return mean(steps) / mean(reference.steps); }
     double difference_to(const compared_model& reference) const { return mean(causal) - mean(reference.causal); }
 };
 
@@ -74,6 +76,7 @@ compared_model measure(const std::string& name, const sdepth::corpus_split& text
     compared_model out{.name = name,
                        .params = sdepth::params<M>.total,
                        .flops_ratio = per_token / reference_flops,
+                       .steps = {},
                        .causal = {},
                        .top = {}};
     for (const std::uint64_t seed : r.seeds) {
@@ -85,7 +88,7 @@ compared_model measure(const std::string& name, const sdepth::corpus_split& text
         if (r.equal == budget::time) {
             settings.steps = steps_in(r.seconds, model, text.training, r, static_cast<double>(R.batch * R.seq));
         }
-        out.tokens_ratio = static_cast<double>(settings.steps) / static_cast<double>(r.steps);
+        out.steps.push_back(static_cast<double>(settings.steps));
         sdepth::trainer training(model, text.training, text.held_out, settings);
         training.start();
         training.run(
@@ -112,12 +115,13 @@ inline std::string verdict_of(const compared_model& x, const compared_model& ref
 
 /// The table; its first row is the reference.
 inline void print(const std::vector<compared_model>& rows) {
-    std::printf("%-20s %9s %8s %6s %8s  %-16s %-8s %-9s %s\n", "model", "params", "phi/phiD", "D/D_D", "tok/s",
-                "causal (spread)", "top", "to Dense", "");
+    std::printf("%-20s %9s %8s %6s %8s %5s  %-16s %-8s %-9s %s\n", "model", "params", "phi/phiD", "D/D_D", "tok/s",
+                "seeds", "causal (spread)", "top", "to Dense", "");
     for (const compared_model& x : rows) {
-        std::printf("%-20s %9lld %8.3f %6.3f %8.0f  %.4f (%.4f)  %.4f  %+.4f   %s\n", x.name.c_str(), x.params,
-                    x.flops_ratio, x.tokens_ratio, x.tokens_per_second, compared_model::mean(x.causal), x.spread(),
-                    compared_model::mean(x.top), x.difference_to(rows[0]), verdict_of(x, rows[0]).c_str());
+        std::printf("%-20s %9lld %8.3f %6.3f %8.0f %5zu  %.4f (%.4f)  %.4f  %+.4f   %s\n", x.name.c_str(), x.params,
+                    x.flops_ratio, x.tokens_to(rows[0]), x.tokens_per_second, x.causal.size(),
+                    compared_model::mean(x.causal), x.spread(), compared_model::mean(x.top), x.difference_to(rows[0]),
+                    verdict_of(x, rows[0]).c_str());
     }
 }
 

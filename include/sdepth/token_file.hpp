@@ -201,6 +201,18 @@ inline void write_sidecar(const std::filesystem::path& path, const file_map& map
     out.commit();
 }
 
+// Throws unless nothing is at `path` or a token file, whole or not.
+inline void keep_other_files(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return;
+    const file_map map{input_file(path)};
+    std::int32_t magic = 0;
+    if (map.size() >= sizeof magic) std::memcpy(&magic, map.data(), sizeof magic);
+    for (const token_layout& layout : token_layouts)
+        if (magic == layout.magic) return;
+    throw error(path.string() + ": is no token file and is not replaced; move it or name another file");
+}
+
 // Refuses to change a sidecar that is right about the file and says something else.
 inline void keep_sidecar(const std::filesystem::path& path, const token_source& about) {
     std::optional<token_source> stored;
@@ -236,13 +248,15 @@ inline void describe_token_file(const std::filesystem::path& path, const token_s
     detail::write_sidecar(path, map, count, about);
 }
 
-/// Writes a token file and its sidecar. The vocabulary decides between 16 and 32 bits a token.
+/// Writes a token file and its sidecar. The vocabulary decides between 16 and 32 bits a token. A token file that is
+/// there is replaced; anything else is an error and stays.
 inline void write_token_file(const std::filesystem::path& path, std::span<const std::uint32_t> tokens,
                              const token_source& about) {
     const detail::token_layout& layout = detail::layout_of(about);
     if (tokens.empty() || tokens.size() > std::numeric_limits<std::int32_t>::max())
         throw error(path.string() + ": not written: " + std::to_string(tokens.size()) +
                     " tokens, a token file holds 1 to 2147483647; split the text");
+    detail::keep_other_files(path);
     std::vector<unsigned char> bytes(detail::token_header_bytes + tokens.size() * layout.bytes);
     const std::array<std::int32_t, 3> head{layout.magic, layout.version, static_cast<std::int32_t>(tokens.size())};
     std::memcpy(bytes.data(), head.data(), sizeof head);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs train, generate and use_model as a user does, on a tiny text: a run that is interrupted and resumed, and inputs
-that would cost a file or a run if they were taken.
+"""Runs train, generate, use_model and compare as a user does, on a tiny text: a run that is interrupted, the table of a
+comparison, and inputs that would cost a file or a run if they were taken.
 
 usage: programs.py FOLDER_OF_PROGRAMS
 """
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def check_inputs(folder, train):
 
 
 def check_interrupt(folder, train):
-    """Ctrl-C: the program says that it stops, and a resumed run goes on to the end."""
+    """Ctrl-C: the program says that it stops, keeps what it has, and resumes with the same settings alone."""
     checkpoint, log = folder / "stopped.safetensors", folder / "stopped.jsonl"
     files = ("--checkpoint", checkpoint, "--log", log)
     process = subprocess.Popen([programs / "train", *map(str, train), "--steps", "100000", *map(str, files)], text=True,
@@ -82,6 +83,29 @@ def check_interrupt(folder, train):
     expect("a checkpoint of an interrupted run", checkpoint.exists(), True)
     expect("locks that are left", list(folder.glob("*.lock")), [])
     check_refusal("learning rate", "train", *train, "--steps", "100000", *files, "--resume", "--rate", "1e-4")
+
+
+def compared(*arguments):
+    """The table's rows: name, phi/phi_D, D/D_D, seeds, loss, spread, difference to Dense, verdict."""
+    result = run("compare", *arguments)
+    expect(f"exit status of compare ({result.stderr})", result.returncode, 0)
+    row = re.compile(r"^(.{20}) +\d+ +([\d.]+) +([\d.]+) +\d+ +(\d+) +([\d.]+) \(([\d.]+)\) +[\d.]+ +([-+][\d.]+) *(.*?) *$")
+    rows = [match.groups() for match in map(row.match, result.stdout.splitlines()) if match]
+    return [(name.strip(), *map(float, numbers), verdict) for name, *numbers, verdict in rows]
+
+
+def check_comparison(texts):
+    rows = compared(*texts, "--steps", 1, "--equal", "tokens")
+    expect("rows of compare", len(rows), 10)
+    for name, _, tokens, seeds, loss, spread, difference, verdict in rows:
+        expect(f"{name}: tokens and seeds", (tokens, seeds), (1, 2))
+        expect(f"{name}: difference", abs(loss - rows[0][4] - difference) < 2e-4, True)
+        undecided = abs(difference) - spread - rows[0][5]
+        want = "" if name == "Dense" else "undecided" if undecided <= 0 else "better" if difference < 0 else "worse"
+        if abs(undecided) > 3e-4:  # printed digits decide
+            expect(f"{name}: verdict", verdict, want)
+    check_refusal("--equal", "compare", *texts, "--equal", "money", status=2)
+    check_refusal("--held-out", "compare", "--data", texts[1], status=2)
 
 
 def main():
@@ -120,6 +144,7 @@ def main():
         broken.write_bytes(content)
         check_refusal("is damaged", "generate", broken)
 
+        check_comparison(texts)
         check_inputs(folder, train)
         check_interrupt(folder, texts)
     for failure in failures:

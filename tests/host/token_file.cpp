@@ -123,6 +123,24 @@ TEST_CASE("tokens that do not fit are not written", "[token_file]") {
     CHECK_FALSE(std::filesystem::exists(folder / "a.bin"));
 }
 
+TEST_CASE("a token file replaces token files, whole or cut, and nothing else", "[token_file]") {
+    const temporary_folder folder;
+    const auto path = folder / "a.bin";
+    for (const std::string& other : {std::string("a letter"), std::string(), std::string(3000, 'x')}) {
+        write_bytes(path, other);
+        CHECK(refusal([&] {
+                  write_token_file(path, std::vector<std::uint32_t>{1, 2}, gpt2());
+              }) ==
+              "sdepth: " + path.string() + ": is no token file and is not replaced; move it or name another file");
+        CHECK(read_bytes(path) == other);
+    }
+    std::filesystem::remove(path);
+    write_token_file(path, std::vector<std::uint32_t>{1, 2, 3}, gpt2());
+    write_bytes(path, read_bytes(path).substr(0, 1026));
+    write_token_file(path, std::vector<std::uint32_t>{4}, gpt2());
+    CHECK(token_file(path).size() == 1);
+}
+
 TEST_CASE("a sidecar is written only for the tokenizer that made the file", "[token_file]") {
     const temporary_folder folder;
     const token_source llama{.tokenizer = "llama-3", .vocabulary = 128256, .document_token = 128000};
