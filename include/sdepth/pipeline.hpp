@@ -271,7 +271,6 @@ class pipeline {
     struct pass_key {
         double targets = 0, rows = 0, own_rows = 0;
         bool live = false, documents = false;
-        bool fresh = false;
         int hidings = 0;
         std::uint64_t seed = 0, first = 0;
         selection_rule rule = selection_rule::top;
@@ -284,7 +283,6 @@ class pipeline {
                      .own_rows = rows_,
                      .live = live_ != nullptr,
                      .documents = documents_ != nullptr,
-                     .fresh = fresh_,
                      .hidings = hidings_,
                      .rule = rule};
         if constexpr (expert_layers < M >> 0) key.seed = batch.seed, key.first = batch.first;  // keys of noise
